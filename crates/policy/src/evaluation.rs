@@ -1,0 +1,64 @@
+//! What the gate answers.
+
+use crate::{FlowKind, Label, RuleId};
+use serde::{Deserialize, Serialize};
+
+/// Whether a flow may happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Decision {
+    /// It may.
+    Allow,
+    /// It may not.
+    Block,
+}
+
+/// Why a rule decided or let pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuleOutcome {
+    /// Its condition was met, or it had nothing to say.
+    Passed,
+    /// It refused the flow.
+    Refused,
+}
+
+/// One rule that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleTrace {
+    /// The rule.
+    pub rule: RuleId,
+    /// What it said.
+    pub outcome: RuleOutcome,
+    /// Why, in a sentence without a final stop.
+    pub why: String,
+}
+
+/// The gate's answer to one flow: complete enough to be explained later without the session at hand.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// What was asked.
+    pub flow: FlowKind,
+    /// Whether it may happen.
+    pub decision: Decision,
+    /// The rule that refused; none where everything passed.
+    pub rule: Option<RuleId>,
+    /// Every rule looked at, in order; the last is the deciding one of a refusal.
+    pub rules: Vec<RuleTrace>,
+    /// The session's label before.
+    pub taint_before: Label,
+    /// The session's label after: raised by a response or context that enters, the same for all else and
+    /// for every refusal.
+    pub taint_after: Label,
+    /// The label of the data that moves: of a result, the join it carries from now on.
+    pub label: Label,
+    /// For a refusal, an explanation for people: what wanted to go where, why it may not, what is possible.
+    pub explanation: Option<String>,
+}
+
+impl Evaluation {
+    /// Whether the flow may happen.
+    pub fn is_allowed(&self) -> bool {
+        self.decision == Decision::Allow
+    }
+}

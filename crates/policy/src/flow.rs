@@ -1,0 +1,216 @@
+//! What the gate is asked: a movement of data, and the facts about it that the caller gathered.
+
+use crate::{Classification, Label, Role, Taint, ToolName};
+use serde::{Deserialize, Serialize};
+
+/// What the gate knows about the session in whose context a flow happens.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionFacts<'a> {
+    /// What the session has been in touch with.
+    pub taint: &'a Taint,
+    /// The highest level it may read.
+    pub clearance: Classification,
+}
+
+/// One movement of data.
+#[derive(Clone, Copy, Debug)]
+pub enum Flow<'a> {
+    /// A tool call the model asked for, before it runs (checks 1 to 6, and again as check 11).
+    ToolCall(&'a ToolCallFlow<'a>),
+    /// A tool's result on its way into the context (check 12).
+    Response(&'a ResponseFlow<'a>),
+    /// The whole context on its way to a model provider.
+    Model(&'a ModelFlow<'a>),
+    /// Text that enters the context otherwise: owner text, notes.
+    Context(&'a ContextFlow<'a>),
+    /// The answer on its way to the reader.
+    Answer(&'a AnswerFlow<'a>),
+}
+
+/// The kind of a [`Flow`], as events name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FlowKind {
+    /// [`Flow::ToolCall`].
+    ToolCall,
+    /// [`Flow::Response`].
+    Response,
+    /// [`Flow::Model`].
+    Model,
+    /// [`Flow::Context`].
+    Context,
+    /// [`Flow::Answer`].
+    Answer,
+}
+
+/// What the gate has to know about a tool, independent of a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolPolicy {
+    /// Its name.
+    pub name: ToolName,
+    /// The least role that may see and run it.
+    pub role: Role,
+    /// Whether a call changes something outside the conversation.
+    pub consequential: bool,
+    /// The label of what it returns, whatever it read. Configurable by `[policy.tools.NAME] source`.
+    pub source: Label,
+    /// The least session taint to use it. Configurable by `[policy.tools.NAME] floor`; PUBLIC asks nothing.
+    pub floor: Classification,
+    /// Arguments that decide what the call does: ids, addresses, paths, URLs, amounts.
+    pub control_arguments: Vec<String>,
+}
+
+/// Whether the caller offers the tool at all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Admission {
+    /// The tool is in the set that was offered.
+    Offered,
+    /// It is not; these are.
+    NotOffered {
+        /// The names that are offered, in order.
+        available: Vec<ToolName>,
+    },
+}
+
+/// What came of checking the arguments against the tool's JSON schema.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ArgumentCheck {
+    /// They fit.
+    Valid,
+    /// They do not: a text the model can act on.
+    Invalid {
+        /// What is wrong, where, and what is valid.
+        problem: String,
+    },
+}
+
+/// The kinds of things a tool reads from or writes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResourceKind {
+    /// A file or folder.
+    Path,
+    /// An address on the network.
+    Url,
+    /// A command of the operating system.
+    Command,
+    /// A channel together with its recipients.
+    Recipient,
+    /// Another session.
+    Session,
+}
+
+/// Names one resource in explanations and lineage.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResourceRef {
+    /// What kind of thing.
+    pub kind: ResourceKind,
+    /// Its name as the user knows it: a path relative to the workspace, a host.
+    pub name: String,
+}
+
+/// The level of something data is written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "level", rename_all = "snake_case")]
+pub enum SinkLevel {
+    /// Data up to this level may go there.
+    Level(Classification),
+    /// One of the program's own files: never a sink of any tool.
+    OwnFile,
+}
+
+/// One thing a call touches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "use", rename_all = "snake_case")]
+pub enum Resource {
+    /// The call reads it: its content comes back as a result.
+    Source {
+        /// Which thing.
+        what: ResourceRef,
+        /// The label of what is read.
+        label: Label,
+    },
+    /// The call writes or sends there.
+    Sink {
+        /// Which thing.
+        what: ResourceRef,
+        /// What may go there.
+        level: SinkLevel,
+    },
+    /// The call sends this object along (an attachment, say): it joins what is sent.
+    Payload {
+        /// Which thing.
+        what: ResourceRef,
+        /// Its label.
+        label: Label,
+    },
+}
+
+/// A tool call before it runs.
+#[derive(Clone, Debug)]
+pub struct ToolCallFlow<'a> {
+    /// The tool; for a name nobody knows, a policy made up for it by the caller.
+    pub tool: &'a ToolPolicy,
+    /// Whether it is offered in this context.
+    pub admission: &'a Admission,
+    /// The role of the user in whose name it would run.
+    pub role: Role,
+    /// Whether its arguments fit the schema.
+    pub arguments: &'a ArgumentCheck,
+    /// The label of the context that produced the arguments: the taint at the model message with the call.
+    pub produced_by: Label,
+    /// What the call touches. Empty until the arguments are valid.
+    pub resources: &'a [Resource],
+}
+
+/// How a tool ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResponseStatus {
+    /// With a result, perhaps an empty one.
+    Ok,
+    /// With an error; it carries its label like a result.
+    Error,
+}
+
+/// A tool's result on its way into the context.
+#[derive(Clone, Debug)]
+pub struct ResponseFlow<'a> {
+    /// The tool.
+    pub tool: &'a ToolPolicy,
+    /// How it ended.
+    pub status: ResponseStatus,
+    /// The label of the resources it read: the join over everything looked at, matched or not.
+    pub read: Label,
+    /// `_classification` of a JSON result, as written there. It may only raise; unreadable counts as RESTRICTED.
+    pub declared: Option<&'a str>,
+}
+
+/// The whole context on its way to a model provider.
+#[derive(Clone, Debug)]
+pub struct ModelFlow<'a> {
+    /// `provider:model`.
+    pub model: &'a str,
+    /// The highest level that may be sent to it.
+    pub clearance: Classification,
+}
+
+/// Text that enters a context otherwise than as a tool's result.
+#[derive(Clone, Debug)]
+pub struct ContextFlow<'a> {
+    /// What it is, for the explanation: `the task`.
+    pub what: &'a str,
+    /// Its label.
+    pub label: Label,
+}
+
+/// The answer on its way to its reader.
+#[derive(Clone, Debug)]
+pub struct AnswerFlow<'a> {
+    /// Who reads it.
+    pub reader: &'a str,
+    /// What they may read.
+    pub clearance: Classification,
+}

@@ -1,0 +1,3 @@
+//! Placeholder.
+/// The store on one SQLite file.
+pub struct SqliteStore {}

@@ -1,0 +1,3 @@
+//! Placeholder.
+/// A tool made of an async function.
+pub struct TypedTool {}
