@@ -1,1 +1,16 @@
-//! Whole-program tests.
+//! What the tests of the whole workspace share: reading it, and the rules it is held to.
+//!
+//! A rule is a function from plain inputs to findings, so that a test can show both that the workspace keeps it
+//! and that a breach would be found. The tests themselves are in the folder `tests` beside this one.
+//!
+//! **Not here:** what tests of one crate need; that is in the crate, or in `tidegate-testing`.
+
+pub mod house;
+pub mod invariants;
+pub mod layers;
+pub mod purity;
+mod source;
+mod workspace;
+
+pub use source::{Function, Source};
+pub use workspace::{File, WorkspaceError, cargo, files, listing, root};

@@ -49,7 +49,13 @@ impl Eq for Entry {}
 impl Entry {
     /// An entry that has not been encoded yet.
     pub fn new(seq: EntrySeq, turn: TurnId, label: Label, body: Body) -> Self {
-        Self { seq, turn, label, body, encoded: EncodingCache::default() }
+        Self {
+            seq,
+            turn,
+            label,
+            body,
+            encoded: EncodingCache::default(),
+        }
     }
 
     /// The entry's bytes on `wire`, made by `encode` the first time and kept.
@@ -60,7 +66,10 @@ impl Entry {
     /// Those of `encode`; nothing is kept then.
     pub fn encoded<E>(&self, wire: &Arc<str>, encode: impl FnOnce() -> Result<Bytes, E>) -> Result<Bytes, E> {
         let known = |cache: &[(Arc<str>, Bytes)]| {
-            cache.iter().find(|(known, _)| known == wire).map(|(_, bytes)| bytes.clone())
+            cache
+                .iter()
+                .find(|(known, _)| known == wire)
+                .map(|(_, bytes)| bytes.clone())
         };
         if let Some(bytes) = known(&self.encoded.0.read().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(bytes);
@@ -75,9 +84,10 @@ impl Entry {
     }
 }
 
-/// What an entry says.
+/// What an entry says. In JSON: `{"user": …}`, `{"assistant": …}` or `{"results": …}`.
+// Not `#[serde(tag)]`: that reads through a buffer, which the raw JSON of `Verbatim` does not survive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "role", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Body {
     /// A user message.
     User(UserMessage),
@@ -109,12 +119,18 @@ pub struct UserMessage {
 impl UserMessage {
     /// A person's text.
     pub fn person(text: impl Into<String>) -> Self {
-        Self { author: Author::Person, content: vec![Content::text(text)] }
+        Self {
+            author: Author::Person,
+            content: vec![Content::text(text)],
+        }
     }
 
     /// The program's text.
     pub fn program(text: impl Into<String>) -> Self {
-        Self { author: Author::Program, content: vec![Content::text(text)] }
+        Self {
+            author: Author::Program,
+            content: vec![Content::text(text)],
+        }
     }
 }
 
@@ -243,6 +259,9 @@ pub enum ResultStatus {
 }
 
 /// A provider's own form of a model message: exactly the JSON it accepts back, whatever else it sent.
+///
+/// Kept byte for byte through serde, provided the entry is written and read as JSON text
+/// (`serde_json::to_string`, `from_str`); a detour over `serde_json::Value` would sort its keys.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Verbatim {
     /// The provider that may get it back.

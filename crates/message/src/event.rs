@@ -2,7 +2,9 @@
 
 use crate::{FinishReason, ModelId, ResultStatus, Tier, Usage};
 use serde::{Deserialize, Serialize};
-use tidegate_policy::{CallId, Classification, Evaluation, Label, Origin, SessionId, SessionName, SourceId, ToolName, TurnId};
+use tidegate_policy::{
+    CallId, Classification, Evaluation, Label, Origin, SessionId, SessionName, SourceId, ToolName, TurnId,
+};
 
 /// One fact about a session, stored in order and broadcast. Monitor, command line, audit, tests and
 /// crash recovery read the same events. It never holds message content.
@@ -23,7 +25,10 @@ pub struct Event {
     pub kind: EventKind,
 }
 
-/// What happened. `kind` in JSON is the dotted name.
+/// What happened. `kind` in JSON is the dotted name, and the fields stand beside it.
+///
+/// The list is closed: reading an event of a kind that only a newer version knows is an error that names
+/// the kind and those known here. Who lists events one by one can show its JSON instead.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind")]
 pub enum EventKind {
@@ -163,6 +168,24 @@ pub enum EventKind {
 }
 
 impl EventKind {
+    /// The dotted names of all kinds, in the order in which the kinds are declared.
+    pub const NAMES: [&str; 14] = [
+        "session.created",
+        "turn.started",
+        "turn.resumed",
+        "model.called",
+        "model.replied",
+        "model.failed",
+        "model.skipped",
+        "flow.judged",
+        "tool.started",
+        "tool.finished",
+        "taint.raised",
+        "tier.switched",
+        "turn.limited",
+        "turn.finished",
+    ];
+
     /// The dotted name.
     pub fn name(&self) -> &'static str {
         match self {
@@ -222,4 +245,6 @@ pub enum Warning {
     RoundsExhausted,
     /// The rounds of a light sub-agent were used up; its last text is the answer.
     MaxRoundsReached,
+    /// The answer ends before its end: the model ran into its output limit, or the provider withheld the rest.
+    AnswerIncomplete,
 }

@@ -11,15 +11,18 @@
 //! **Not here:** how a provider's wire looks (`tidegate-providers`), where entries are stored
 //! (`tidegate-store`), what happens next in a conversation (`tidegate-core`).
 
+mod arguments;
 mod content;
 mod entry;
 mod event;
 mod model;
 mod reply;
 mod spec;
+mod synthetic;
 mod transcript;
 mod usage;
 
+pub use arguments::{ArgumentsProblem, parse_arguments};
 pub use content::{Content, Data, joined_text};
 pub use entry::{
     AssistantMessage, AssistantPart, Author, Body, Entry, EntrySeq, ResultStatus, ToolCall, ToolResult,
@@ -29,5 +32,6 @@ pub use event::{Event, EventKind, Limit, TurnStatus, Warning};
 pub use model::{ModelId, ModelPolicy, ParseModelError, ProviderId, Tier};
 pub use reply::{FinishReason, Reply, ReplyPart};
 pub use spec::ToolSpec;
-pub use transcript::{Transcript, TranscriptError};
+pub use synthetic::INTERRUPTED_RESULT;
+pub use transcript::{Replacement, ResultsMismatch, Transcript, TranscriptError, WaitingMessage};
 pub use usage::Usage;

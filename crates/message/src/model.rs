@@ -44,7 +44,10 @@ pub struct ModelId {
 impl ModelId {
     /// The model `name` of `provider`.
     pub fn new(provider: ProviderId, name: impl Into<Arc<str>>) -> Self {
-        Self { provider, name: name.into() }
+        Self {
+            provider,
+            name: name.into(),
+        }
     }
 
     /// The provider.
@@ -134,7 +137,11 @@ impl FromStr for Tier {
         Self::ALL
             .into_iter()
             .find(|tier| tier.as_str().eq_ignore_ascii_case(text.trim()))
-            .ok_or_else(|| ParseModelError { what: "tier", given: text.into(), valid: "LITE, FLASH or PRO" })
+            .ok_or_else(|| ParseModelError {
+                what: "tier",
+                given: text.into(),
+                valid: "LITE, FLASH or PRO",
+            })
     }
 }
 

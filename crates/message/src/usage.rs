@@ -19,7 +19,9 @@ pub struct Usage {
 impl Usage {
     /// All input tokens.
     pub fn input(&self) -> u64 {
-        self.uncached.saturating_add(self.cache_read).saturating_add(self.cache_write)
+        self.uncached
+            .saturating_add(self.cache_read)
+            .saturating_add(self.cache_write)
     }
 }
 

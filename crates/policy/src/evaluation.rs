@@ -30,11 +30,14 @@ pub struct RuleTrace {
     pub rule: RuleId,
     /// What it said.
     pub outcome: RuleOutcome,
-    /// Why, in a sentence without a final stop.
+    /// Why, in a sentence without a final stop. Every name in it is escaped.
     pub why: String,
 }
 
 /// The gate's answer to one flow: complete enough to be explained later without the session at hand.
+///
+/// It is stored with its event. A label that cannot be read back is an error of reading, never a default:
+/// whoever reads decides, and takes [`Label::UNREADABLE`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evaluation {
     /// What was asked.
@@ -52,13 +55,25 @@ pub struct Evaluation {
     pub taint_after: Label,
     /// The label of the data that moves: of a result, the join it carries from now on.
     pub label: Label,
-    /// For a refusal, an explanation for people: what wanted to go where, why it may not, what is possible.
+    /// For a refusal, an explanation for people: a line on what wanted to go where, then indented lines on
+    /// how it came to that and what is possible. Every name in it is escaped (see [`escaped`](crate::escaped)).
     pub explanation: Option<String>,
+    /// For a refusal, what the model is told; see [`for_model`](Self::for_model).
+    pub told: Option<String>,
 }
 
 impl Evaluation {
     /// Whether the flow may happen.
     pub fn is_allowed(&self) -> bool {
         self.decision == Decision::Allow
+    }
+
+    /// What a model is told of a refusal: a sentence or two on what was wrong and what is valid. Empty for
+    /// a flow that is allowed.
+    ///
+    /// It depends on names and levels alone, never on whether the thing named exists; for a result that
+    /// is withheld it is a fixed text.
+    pub fn for_model(&self) -> String {
+        self.told.clone().unwrap_or_default()
     }
 }

@@ -1,5 +1,10 @@
-//! Placeholder for the gate.
-use crate::{Evaluation, Flow, SessionFacts};
+//! The one gate: which rules a flow has to pass, in which order.
+
+mod crossing;
+mod tool_call;
+mod wording;
+
+use crate::{Decision, Evaluation, Flow, FlowKind, Label, RuleId, RuleOutcome, RuleTrace, SessionFacts};
 
 /// Names of the built-in rules.
 pub mod rule {
@@ -22,22 +27,163 @@ pub mod rule {
 }
 
 /// The one gate.
+///
+/// Each kind of flow passes its own list of rules, in order:
+/// - [`Flow::ToolCall`]: allowed-set, role, arguments, never-write-own-files, tool-floor, read-ceiling,
+///   no-write-down. What moves is the context that produced the arguments, with what the call sends along
+///   and what it reads (it may copy that to where it writes).
+/// - [`Flow::Response`]: read-ceiling. What moves has the tool's source label, that of what was read, and the
+///   level the result declares.
+/// - [`Flow::Model`]: provider-clearance. What moves is the whole context, so the taint.
+/// - [`Flow::Context`]: read-ceiling, with the text's label.
+/// - [`Flow::Answer`]: no-write-down, with the taint.
+///
+/// The first refusal ends it. A response or a context that is let in raises the taint; nothing else does.
+///
+/// ```
+/// use tidegate_policy::{AnswerFlow, Classification::*, Flow, Gate, Label, SessionFacts, Taint};
+///
+/// let taint = Taint::new(Label::trusted(Confidential));
+/// let session = SessionFacts { taint: &taint, clearance: Confidential };
+/// let answer = AnswerFlow { reader: "guest", clearance: Internal };
+/// let evaluation = Gate::default().judge(Flow::Answer(&answer), session);
+///
+/// assert!(!evaluation.is_allowed());
+/// assert_eq!(evaluation.rule.as_ref().map(|rule| rule.as_str()), Some("no-write-down"));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Gate {}
 
 impl Gate {
-    /// Judges one flow.
+    /// Judges one flow. The same flow in the same session always has the same evaluation.
     pub fn judge(&self, flow: Flow<'_>, session: SessionFacts<'_>) -> Evaluation {
-        let _ = flow;
-        Evaluation {
-            flow: crate::FlowKind::Context,
-            decision: crate::Decision::Allow,
-            rule: None,
-            rules: Vec::new(),
-            taint_before: session.taint.label(),
-            taint_after: session.taint.label(),
-            label: session.taint.label(),
-            explanation: None,
+        let taint = session.taint.label();
+        match flow {
+            Flow::ToolCall(call) => {
+                let moving = Moving::Through(tool_call::moving(call));
+                evaluate(FlowKind::ToolCall, &tool_call::stages(), call, session, moving)
+            }
+            Flow::Response(response) => {
+                let moving = Moving::Into(crossing::label_of_response(response));
+                evaluate(
+                    FlowKind::Response,
+                    &crossing::response_stages(),
+                    response,
+                    session,
+                    moving,
+                )
+            }
+            Flow::Model(model) => {
+                let moving = Moving::Through(taint);
+                evaluate(FlowKind::Model, &crossing::model_stages(), model, session, moving)
+            }
+            Flow::Context(context) => {
+                let moving = Moving::Into(context.label);
+                evaluate(
+                    FlowKind::Context,
+                    &crossing::context_stages(),
+                    context,
+                    session,
+                    moving,
+                )
+            }
+            Flow::Answer(answer) => {
+                let moving = Moving::Through(taint);
+                evaluate(
+                    FlowKind::Answer,
+                    &crossing::answer_stages(),
+                    answer,
+                    session,
+                    moving,
+                )
+            }
         }
     }
+}
+
+/// A rule as one of the stages a flow of kind `F` passes.
+struct Stage<F> {
+    rule: &'static str,
+    judge: fn(&F, SessionFacts<'_>) -> Verdict,
+}
+
+/// What a rule says.
+enum Verdict {
+    /// Nothing against it, and why.
+    Passed(String),
+    /// No.
+    Refused(Refusal),
+}
+
+/// The texts of a refusal. All names in them are escaped.
+struct Refusal {
+    /// For the trace: a sentence without a final stop.
+    why: String,
+    /// For people.
+    explanation: String,
+    /// For the model.
+    told: String,
+}
+
+/// The label of the data that moves, and whether it enters the session's context.
+enum Moving {
+    /// It enters: the taint rises if it may.
+    Into(Label),
+    /// It leaves, or only asks.
+    Through(Label),
+}
+
+fn evaluate<F>(
+    kind: FlowKind,
+    stages: &[Stage<F>],
+    flow: &F,
+    session: SessionFacts<'_>,
+    moving: Moving,
+) -> Evaluation {
+    let taint = session.taint.label();
+    let (label, taint_if_allowed) = match moving {
+        Moving::Into(label) => (label, taint.join(label)),
+        Moving::Through(label) => (label, taint),
+    };
+    let mut evaluation = Evaluation {
+        flow: kind,
+        decision: Decision::Allow,
+        rule: None,
+        rules: Vec::with_capacity(stages.len()),
+        taint_before: taint,
+        taint_after: taint_if_allowed,
+        label,
+        explanation: None,
+        told: None,
+    };
+    for stage in stages {
+        let rule = RuleId::from(stage.rule);
+        match (stage.judge)(flow, session) {
+            Verdict::Passed(why) => {
+                evaluation.rules.push(RuleTrace {
+                    rule,
+                    outcome: RuleOutcome::Passed,
+                    why,
+                });
+            }
+            Verdict::Refused(Refusal {
+                why,
+                explanation,
+                told,
+            }) => {
+                evaluation.rules.push(RuleTrace {
+                    rule: rule.clone(),
+                    outcome: RuleOutcome::Refused,
+                    why,
+                });
+                evaluation.decision = Decision::Block;
+                evaluation.rule = Some(rule);
+                evaluation.taint_after = taint;
+                evaluation.explanation = Some(explanation);
+                evaluation.told = Some(told);
+                break;
+            }
+        }
+    }
+    evaluation
 }

@@ -174,7 +174,9 @@ impl FromStr for SessionName {
 
     fn from_str(text: &str) -> Result<Self, IdError> {
         let valid = (1..=64).contains(&text.len())
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
         if valid {
             Ok(Self(text.into()))
         } else {
@@ -234,7 +236,10 @@ impl FromStr for EventId {
     fn from_str(text: &str) -> Result<Self, IdError> {
         text.split_once(':')
             .and_then(|(session, sequence)| {
-                Some(Self { session: session.parse().ok()?, sequence: sequence.parse().ok()? })
+                Some(Self {
+                    session: session.parse().ok()?,
+                    sequence: sequence.parse().ok()?,
+                })
             })
             .ok_or_else(|| IdError {
                 what: "event id",

@@ -94,7 +94,10 @@ impl Label {
 
     /// A label of these two parts.
     pub const fn new(classification: Classification, integrity: Integrity) -> Self {
-        Self { classification, integrity }
+        Self {
+            classification,
+            integrity,
+        }
     }
 
     /// TRUSTED data of `classification`.
@@ -145,13 +148,14 @@ impl FromStr for Classification {
     type Err = ParseLabelError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|level| level.as_str().eq_ignore_ascii_case(text.trim())).ok_or_else(|| {
-            ParseLabelError {
+        Self::ALL
+            .into_iter()
+            .find(|level| level.as_str().eq_ignore_ascii_case(text.trim()))
+            .ok_or_else(|| ParseLabelError {
                 what: "classification",
                 given: text.into(),
                 valid: "PUBLIC, INTERNAL, CONFIDENTIAL, RESTRICTED",
-            }
-        })
+            })
     }
 }
 

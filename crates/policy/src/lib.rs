@@ -6,7 +6,8 @@
 //! same answer: running, simulating, replaying and explaining are one function.
 //!
 //! The crate also classifies names: [`PathRules`] gives a path its level as a source and as a sink,
-//! [`HostRules`] does so for URLs.
+//! [`HostRules`] does so for URLs, and [`AddressKind`] tells what an IP address leads to. [`escaped`] makes
+//! any name safe to show.
 //!
 //! **Not here:** opening files, validating JSON against a schema, storing taint, asking a person. The
 //! caller does these and hands the gate what it found; see `tidegate-tools` and `tidegate-runtime`.
@@ -16,6 +17,8 @@
 //! - A refused flow leaves the taint as it was.
 //! - Judging is total: every [`Flow`] has an [`Evaluation`], and no input makes it panic.
 
+mod address;
+mod escape;
 mod evaluation;
 mod flow;
 mod gate;
@@ -26,13 +29,15 @@ mod path;
 mod role;
 mod taint;
 
+pub use address::AddressKind;
+pub use escape::escaped;
 pub use evaluation::{Decision, Evaluation, RuleOutcome, RuleTrace};
 pub use flow::{
     Admission, AnswerFlow, ArgumentCheck, ContextFlow, Flow, FlowKind, ModelFlow, Resource, ResourceKind,
     ResourceRef, ResponseFlow, ResponseStatus, SessionFacts, SinkLevel, ToolCallFlow, ToolPolicy,
 };
 pub use gate::{Gate, rule};
-pub use host::{HostRules, HostRulesError, UrlLabel};
+pub use host::{HostRules, HostRulesError, UrlLabel, default_provider_clearance};
 pub use id::{
     CallId, EventId, IdError, MemoryId, RuleId, SessionId, SessionName, SourceId, ThreadId, ToolName, TurnId,
     UserId,

@@ -1,6 +1,7 @@
 //! What a session has been in touch with, and how it came to it.
 
-use crate::{Label, SourceId, ToolName};
+use crate::escape::escaped;
+use crate::{Classification, Label, SourceId, ToolName};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -50,13 +51,23 @@ pub enum Origin {
     },
 }
 
+/// Names are [`escaped`].
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Owner => f.write_str("the owner's text"),
-            Self::Tool { tool, resources, .. } if resources.is_empty() => write!(f, "{tool}"),
-            Self::Tool { tool, resources, .. } => write!(f, "{tool} of {}", resources.join(", ")),
-            Self::Session { session } => write!(f, "session {session}"),
+            Self::Tool { tool, resources, .. } if resources.is_empty() => {
+                f.write_str(&escaped(tool.as_str()))
+            }
+            Self::Tool { tool, resources, .. } => {
+                write!(
+                    f,
+                    "{} of {}",
+                    escaped(tool.as_str()),
+                    escaped(&resources.join(", "))
+                )
+            }
+            Self::Session { session } => write!(f, "session {}", escaped(session)),
         }
     }
 }
@@ -70,7 +81,10 @@ impl Default for Taint {
 impl Taint {
     /// A context that starts with `label` and no history.
     pub fn new(label: Label) -> Self {
-        Self { label, lineage: Vec::new() }
+        Self {
+            label,
+            lineage: Vec::new(),
+        }
     }
 
     /// The label reached so far.
@@ -88,7 +102,12 @@ impl Taint {
         let to = self.label.join(label);
         let raised = to != self.label;
         if raised {
-            self.lineage.push(Escalation { from: self.label, to, origin, turn });
+            self.lineage.push(Escalation {
+                from: self.label,
+                to,
+                origin,
+                turn,
+            });
             self.label = to;
         }
         raised
@@ -96,6 +115,17 @@ impl Taint {
 
     /// The step that brought the classification to where it is; none if it started there.
     pub fn cause(&self) -> Option<&Escalation> {
-        self.lineage.iter().rev().find(|step| step.from.classification != step.to.classification)
+        self.lineage
+            .iter()
+            .rev()
+            .find(|step| step.from.classification != step.to.classification)
+    }
+
+    /// The step that first brought the classification to `level` or above; none if it started there or
+    /// has not reached it.
+    pub fn step_to(&self, level: Classification) -> Option<&Escalation> {
+        self.lineage
+            .iter()
+            .find(|step| step.from.classification < level && level <= step.to.classification)
     }
 }

@@ -6,10 +6,23 @@
 //!
 //! [`OpenAi`] speaks Chat Completions with streaming; [`Scripted`] plays a scenario file.
 //!
+//! **The prompt is a prefix.** [`encode_request`] puts a request together from bytes that were made once
+//! per entry, so that the tools, system prompt and messages of one request are the beginning of the next
+//! one's and a provider's prompt cache is hit.
+//!
 //! **Not here:** retries, fallbacks, tiers (`tidegate-runtime`).
 
 mod error;
+mod history;
+mod openai;
+mod printable;
 mod provider;
+mod scripted;
 
 pub use error::{ErrorClass, ProviderError};
+pub use history::{HistoryError, validate_history};
+pub use openai::{OpenAi, OpenAiConfig, chat_wire, encode_request};
+pub use printable::printable;
 pub use provider::{ModelRequest, Provider, ReplyStream, StreamEvent, ToolChoice, ToolSet};
+pub use scripted::{Place, ScenarioError, Scripted, ScriptedCall, ScriptedError, ScriptedReply};
+pub use secrecy::SecretString;

@@ -1,25 +1,41 @@
 //! What every provider does.
 
 use crate::ProviderError;
+use bytes::Bytes;
 use futures::stream::BoxStream;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tidegate_message::{Entry, ProviderId, Reply, ToolSpec};
 
-/// The tools of a session as they are sent: sorted by name, encoded once per wire.
+/// The tools of a session as they are sent: in this order, which the caller sorts by name, and encoded
+/// once per wire.
 #[derive(Debug, Default)]
 pub struct ToolSet {
     specs: Vec<ToolSpec>,
+    chat_completions: OnceLock<Bytes>,
 }
 
 impl ToolSet {
     /// The tools in this order.
     pub fn new(specs: Vec<ToolSpec>) -> Self {
-        Self { specs }
+        Self {
+            specs,
+            chat_completions: OnceLock::new(),
+        }
     }
 
     /// The tools.
     pub fn specs(&self) -> &[ToolSpec] {
         &self.specs
+    }
+
+    /// Whether a tool of this name is among them.
+    pub fn offers(&self, name: &str) -> bool {
+        self.specs.iter().any(|spec| spec.name.as_str() == name)
+    }
+
+    /// The bytes of the tools on the wire of Chat Completions, made by `encode` the first time.
+    pub(crate) fn chat_completions(&self, encode: impl FnOnce(&[ToolSpec]) -> Bytes) -> &Bytes {
+        self.chat_completions.get_or_init(|| encode(&self.specs))
     }
 }
 

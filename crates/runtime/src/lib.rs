@@ -1,1 +1,50 @@
-//! Placeholder.
+//! Drives agent loops over real stores and providers.
+//!
+//! A [`Runtime`] is put together once: a store, providers, tiers, tools, from a [`config`](mod@config) or by
+//! hand with a [`RuntimeBuilder`]. It opens [`Session`]s; a session runs turns. The loop itself decides in
+//! `tidegate-core`; this crate performs its steps and persists the machine at each of them, so that a
+//! process that is killed resumes where it was.
+//!
+//! What a turn did is in its [`TurnReport`]; what happened meanwhile goes to an [`Observer`] and, as stored
+//! events, to the [`EventBus`].
+//!
+//! **Invariants**
+//! - The user's message is stored before the first model call, a reply before its first tool runs, and the
+//!   results with the taint they raise before the next model call.
+//! - A consequential call is journalled as started before it runs, and is never run again by itself.
+//! - Every movement of data passes [`Gate::judge`](tidegate_policy::Gate::judge); there is no other way.
+//!
+//! **Not here:** what the next step is (`tidegate-core`), how text is shown (`tidegate-cli`).
+
+mod builder;
+mod cancel;
+mod capped;
+pub mod config;
+mod configured_tool;
+mod data_folder;
+mod error;
+mod file_labels;
+mod ids;
+mod lock;
+mod model_call;
+mod open;
+mod prompt;
+mod report;
+mod routing;
+mod runtime;
+mod session;
+mod signal;
+mod tool_call;
+mod turn;
+mod wiring;
+
+pub use builder::RuntimeBuilder;
+pub use cancel::CancelToken;
+pub use data_folder::{DataFolder, user_config_folder};
+pub use error::RuntimeError;
+pub use ids::{new_session_id, new_turn_id};
+pub use open::{SessionRequest, Which};
+pub use report::TurnReport;
+pub use runtime::Runtime;
+pub use session::{Session, TurnOptions};
+pub use signal::{EventBus, Observer, Signal};

@@ -1,1 +1,32 @@
-//! Placeholder.
+//! For testing agents without a model: a strict fake of the real service, and helpers for scripted models.
+//!
+//! - [`FakeOpenAi`] is an OpenAI-compatible server on the loopback interface. It refuses what the real
+//!   service refuses ([`check_request`]), streams its replies in pieces of any size, and breaks off where it
+//!   is told to.
+//! - [`assert_complete`] checks that a [`Scripted`](tidegate_providers::Scripted) model said all it had to say.
+//! - [`prefix_of`] checks that one request is the beginning of the next.
+//!
+//! ```
+//! use serde_json::json;
+//! use tidegate_testing::{FakeOpenAi, calls, text};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> std::io::Result<()> {
+//! let server = FakeOpenAi::start([calls([("read_file", json!({"path": "a.txt"}))]), text("It says 42.")]).await?;
+//! // … run the program against `server.base_url()` …
+//! # let _ = server.base_url();
+//! assert!(server.violations().is_empty());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! **Not here:** anything a program needs when it runs; this is for dev-dependencies. Its checks fail by
+//! panicking, as tests do.
+
+mod openai;
+mod prefix;
+mod scripted;
+
+pub use openai::{FakeBody, FakeOpenAi, FakeReply, RecordedRequest, Violation, check_request};
+pub use prefix::{PrefixBreak, prefix_of};
+pub use scripted::{assert_complete, calls, text};

@@ -1,0 +1,98 @@
+//! What the file tools have in common.
+
+use crate::edit::EditFile;
+use crate::error::Failure;
+use crate::list::ListFiles;
+use crate::read::ReadFile;
+use crate::search::SearchFiles;
+use crate::write::WriteFile;
+use crate::Workspace;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+use tidegate_message::ToolSpec;
+use tidegate_policy::{Classification, Label, Role, ToolPolicy};
+use tidegate_tools::{BoxFuture, CallContext, PreparedCall, Tool, ToolDefinition, ToolError, arguments_schema};
+
+/// The file tools over `workspace`: `read_file`, `write_file`, `edit_file`, `list_files`, `search_files`, all for
+/// role USER. Writing and editing are consequential, with the control argument `path`. Their own source
+/// label is [`Label::BOTTOM`]: what they return has the label of what they read.
+pub fn file_tools(workspace: &Arc<Workspace>) -> Vec<Arc<dyn Tool>> {
+    vec![
+        over::<EditFile>(workspace),
+        over::<ListFiles>(workspace),
+        over::<ReadFile>(workspace),
+        over::<SearchFiles>(workspace),
+        over::<WriteFile>(workspace),
+    ]
+}
+
+pub(crate) type Preparation = BoxFuture<'static, Result<Box<dyn PreparedCall>, Failure>>;
+
+/// One of the file tools.
+pub(crate) trait FileTool: Send + Sync + 'static {
+    /// What models give it.
+    type Arguments: DeserializeOwned + Send;
+
+    /// What it is.
+    fn definition() -> ToolDefinition;
+
+    /// Resolves arguments to the files they name.
+    fn prepare(workspace: Arc<Workspace>, arguments: Self::Arguments, context: CallContext) -> Preparation;
+}
+
+/// A definition; a tool with control arguments is consequential.
+pub(crate) fn definition<A: JsonSchema>(name: &str, description: &str, control_arguments: &[&str]) -> ToolDefinition {
+    ToolDefinition {
+        spec: ToolSpec {
+            name: name.into(),
+            description: description.trim_end().into(),
+            input_schema: arguments_schema::<A>(),
+        },
+        policy: ToolPolicy {
+            name: name.into(),
+            role: Role::User,
+            consequential: !control_arguments.is_empty(),
+            source: Label::BOTTOM,
+            floor: Classification::Public,
+            control_arguments: control_arguments.iter().map(|&argument| argument.into()).collect(),
+        },
+        timeout: None,
+    }
+}
+
+/// A file tool over its workspace.
+struct Over<T> {
+    workspace: Arc<Workspace>,
+    definition: ToolDefinition,
+    tool: std::marker::PhantomData<T>,
+}
+
+fn over<T: FileTool>(workspace: &Arc<Workspace>) -> Arc<dyn Tool> {
+    Arc::new(Over::<T> {
+        workspace: Arc::clone(workspace),
+        definition: T::definition(),
+        tool: std::marker::PhantomData,
+    })
+}
+
+impl<T: FileTool> Tool for Over<T> {
+    fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        arguments: Map<String, Value>,
+        context: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Box<dyn PreparedCall>, ToolError>> {
+        Box::pin(async move {
+            // The schema was checked; what is left are rules of the types that no schema can express.
+            let arguments = serde_json::from_value(Value::Object(arguments)).map_err(|error| {
+                ToolError::new(format!("arguments of {}: {error}", self.definition.spec.name))
+            })?;
+            Ok(T::prepare(Arc::clone(&self.workspace), arguments, context.clone()).await?)
+        })
+    }
+}

@@ -1,0 +1,214 @@
+//! `tidegate demo`: the offline tour. Every component is real but the model.
+
+use super::tour::{Child, Line};
+use crate::args::{DemoArgs, Global};
+use crate::exit::Exit;
+use crate::output;
+use anyhow::{Context as _, ensure};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use tidegate_message::EventKind;
+use tidegate_runtime::{DataFolder, Runtime, config};
+use tidegate_store::{EventFilter, StoredEvent};
+
+const SCENARIO: &str = include_str!("../../templates/demo/scenario.toml");
+const CONFIGURATION: &str = include_str!("../../templates/demo/tidegate.toml");
+const TASK: &str = include_str!("../../templates/demo/task.txt");
+
+/// The session's name.
+const SESSION: &str = "tour";
+
+/// The files the tour starts with.
+const FILES: [(&str, &str); 3] = [
+    (
+        "public/draft.md",
+        "Draft for the news page: The new harbour office opens on Monday.\n",
+    ),
+    (
+        "confidential/q3.md",
+        "# Third quarter\n\nRevenue: 4.2 million (second quarter: 3.9 million)\nFor the board only.\n",
+    ),
+    ("confidential/notes.md", "The board meets on Thursday.\n"),
+];
+
+/// The activity after which the process is killed.
+const KILL_AFTER: &str = "read_file confidential/q3.md";
+
+/// What was shown, as facts read back from the files and the store.
+#[derive(Serialize)]
+struct Shown {
+    folder: PathBuf,
+    workspace: PathBuf,
+    data_folder: PathBuf,
+    session: &'static str,
+    killed: bool,
+    resumed: bool,
+    tool_calls: usize,
+    refused: Vec<String>,
+    written: Vec<&'static str>,
+    events: usize,
+    answer: String,
+}
+
+pub(crate) async fn run(global: &Global, args: &DemoArgs) -> anyhow::Result<Exit> {
+    let folder = prepare(args)?;
+    let workspace = folder.join("workspace");
+    let data = folder.join("data");
+    let say = |text: &str| if global.json { Ok(()) } else { output::line(text) };
+
+    say("Tidegate: agents that keep secrets. An offline tour; everything is real but the model.\n")?;
+    say(&format!(
+        "A fresh folder with a public draft and confidential figures: {}",
+        workspace.display()
+    ))?;
+    say(&format!("The task: {}", TASK.trim()))?;
+
+    say("\n1. It works: lists, reads, writes, searches.\n")?;
+    let run = ["run", TASK.trim(), "--session", SESSION, "--workspace"].map(PathBuf::from);
+    let mut child = Child::start(&folder, run.iter().cloned().chain([workspace.clone()]))?;
+    let killed = child.forward_until(
+        !global.json,
+        |line| matches!(line, Line::Activity(text) if text.contains(KILL_AFTER)),
+    )?;
+    ensure!(
+        killed,
+        "the run ended before it could be killed; see {}",
+        data.display()
+    );
+
+    say("\n2. The power goes: the process is killed (SIGKILL) while the model thinks.")?;
+    child.kill()?;
+
+    say(&format!(
+        "   And resumed from its checkpoint: tidegate run --session {SESSION} --resume\n"
+    ))?;
+    let resume = ["run", "--session", SESSION, "--resume"].map(PathBuf::from);
+    let mut child = Child::start(&folder, resume)?;
+    child.forward_until(!global.json, |_| false)?;
+    let answer = child.finish()?;
+
+    let shown = look_back(&folder, workspace, data, answer).await?;
+    if global.json {
+        output::json(&shown)?;
+    } else {
+        sum_up(&shown)?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn prepare(args: &DemoArgs) -> anyhow::Result<PathBuf> {
+    let place = args.folder.clone().unwrap_or_else(std::env::temp_dir);
+    std::fs::create_dir_all(&place).with_context(|| format!("cannot create {}", place.display()))?;
+    let folder = tempfile::Builder::new()
+        .prefix("tidegate-tour-")
+        .disable_cleanup(true)
+        .tempdir_in(&place)
+        .with_context(|| {
+            format!(
+                "cannot create a folder in {}; choose another with --folder DIR",
+                place.display()
+            )
+        })?
+        .path()
+        .canonicalize()?;
+    let write = |path: PathBuf, text: &str| -> anyhow::Result<()> {
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    };
+    write(folder.join("scenario.toml"), SCENARIO)?;
+    write(folder.join("tidegate.toml"), CONFIGURATION)?;
+    for (name, text) in FILES {
+        write(folder.join("workspace").join(name), text)?;
+    }
+    Ok(folder)
+}
+
+/// Reads back what happened. What does not hold is an error: the tour claims nothing it has not seen.
+async fn look_back(
+    folder: &Path,
+    workspace: PathBuf,
+    data: PathBuf,
+    answer: String,
+) -> anyhow::Result<Shown> {
+    let store = Runtime::open_store(&config::Configuration::default(), &DataFolder::new(&data))?;
+    let session = Runtime::find_in(&*store, SESSION).await?.session.id;
+    let filter = EventFilter {
+        session: Some(session),
+        ..EventFilter::default()
+    };
+    let events = store.events(filter).await?;
+    let refused: Vec<String> = events.iter().filter_map(refusal).collect();
+    let written: Vec<&str> = ["public/news.md", "public/summary.md", "confidential/summary.md"]
+        .into_iter()
+        .filter(|name| workspace.join(name).exists())
+        .collect();
+    let resumed = events
+        .iter()
+        .any(|stored| matches!(stored.event.kind, EventKind::TurnResumed { .. }));
+    let tool_calls = events
+        .iter()
+        .filter(|stored| matches!(stored.event.kind, EventKind::ToolFinished { .. }))
+        .count();
+    ensure!(resumed, "the run was not resumed");
+    ensure!(refused.len() == 1, "expected one refusal, not {}", refused.len());
+    ensure!(
+        written == ["public/news.md", "confidential/summary.md"],
+        "unexpected files: {written:?}"
+    );
+    Ok(Shown {
+        folder: folder.to_path_buf(),
+        workspace,
+        data_folder: data,
+        session: SESSION,
+        killed: true,
+        resumed,
+        tool_calls,
+        refused,
+        written,
+        events: events.len(),
+        answer,
+    })
+}
+
+fn refusal(stored: &StoredEvent) -> Option<String> {
+    match &stored.event.kind {
+        EventKind::FlowJudged { evaluation, .. } if !evaluation.is_allowed() => {
+            Some(evaluation.explanation.clone().unwrap_or_default())
+        }
+        _ => None,
+    }
+}
+
+fn sum_up(shown: &Shown) -> anyhow::Result<()> {
+    let program = std::env::args().next().unwrap_or_else(|| "tidegate".into());
+    let options = format!(
+        "--config {} --data-dir {}",
+        shown.folder.join("tidegate.toml").display(),
+        shown.data_folder.display()
+    );
+    output::line(&format!(
+        "\nWhat you saw
+  - {} tool calls on real files, each judged before it ran and its result labelled after.
+  - One refusal, by a rule and not by the model: what was read under confidential/ may not be written to public/.
+    public/summary.md does not exist.
+  - A process killed and resumed: nothing lost, nothing done twice, {} events recorded.
+
+Where it lies
+  files  {}
+  data   {} (SQLite)
+
+What to try next
+  {program} {options} sessions history {SESSION}
+  {program} {options} events --kind flow
+  {program} {options} sessions show {SESSION}
+  With a real model: write a tidegate.toml (see README.md), then: {program} run \"what is in this folder?\"
+  When you are done: rm -r {}",
+        shown.tool_calls,
+        shown.events,
+        shown.workspace.display(),
+        shown.data_folder.display(),
+        shown.folder.display(),
+    ))
+}

@@ -1,0 +1,346 @@
+//! `tidegate sessions`.
+
+use crate::activity::summary;
+use crate::args::{DeleteArgs, ExportArgs, Global, SessionsCommand};
+use crate::environment;
+use crate::exit::Exit;
+use crate::output::{self, shortened};
+use anyhow::Context as _;
+use serde::Serialize;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::Arc;
+use tidegate_message::{AssistantPart, Author, Body, Entry, ModelPolicy, ToolSpec, Usage, joined_text};
+use tidegate_policy::{Classification, SessionId, SessionName, Taint, TurnId, UserId, escaped};
+use tidegate_runtime::Runtime;
+use tidegate_store::{EventFilter, SessionState, SessionSummary, Store, StoredEvent};
+
+pub(crate) async fn run(global: &Global, command: SessionsCommand) -> anyhow::Result<Exit> {
+    let store = environment::store(global)?;
+    match command {
+        SessionsCommand::List => list(global, &*store).await?,
+        SessionsCommand::Show(arg) => show(global, &find(&*store, &arg.session).await?)?,
+        SessionsCommand::History(arg) => history(global, &*store, &arg.session).await?,
+        SessionsCommand::Export(args) => export(&*store, &args).await?,
+        SessionsCommand::Delete(args) => return delete(global, &store, &args).await,
+    }
+    Ok(Exit::Ok)
+}
+
+async fn find(store: &dyn Store, given: &str) -> anyhow::Result<SessionSummary> {
+    let record = Runtime::find_in(store, given).await?;
+    store
+        .summary(record.session.id)
+        .await?
+        .context("the session was removed just now")
+}
+
+/// What `list` and `show` print with `--json`.
+#[derive(Serialize)]
+struct ShownSession<'a> {
+    id: SessionId,
+    name: Option<&'a SessionName>,
+    user: &'a UserId,
+    state: &'static str,
+    turn: Option<TurnId>,
+    turns: u32,
+    entries: u64,
+    title: &'a str,
+    model_policy: &'a ModelPolicy,
+    clearance: Classification,
+    taint: &'a Taint,
+    workspace: String,
+    usage: Usage,
+    created: String,
+    changed: String,
+}
+
+impl<'a> ShownSession<'a> {
+    fn of(summary: &'a SessionSummary) -> Self {
+        let record = &summary.record;
+        let session = &record.session;
+        let (state, turn) = match record.state {
+            SessionState::Idle => ("idle", None),
+            SessionState::InTurn(turn) => ("in_turn", Some(turn)),
+            SessionState::Erased => ("erased", None),
+        };
+        Self {
+            id: session.id,
+            name: session.name.as_ref(),
+            user: &session.user,
+            state,
+            turn,
+            turns: record.turns,
+            entries: summary.entries,
+            title: &summary.title,
+            model_policy: &session.model_policy,
+            clearance: session.clearance,
+            taint: &session.taint,
+            workspace: session.workspace.display().to_string(),
+            usage: summary.usage,
+            created: super::time(record.created_ms),
+            changed: super::time(record.changed_ms),
+        }
+    }
+}
+
+async fn list(global: &Global, store: &dyn Store) -> anyhow::Result<()> {
+    let list = store.sessions().await?;
+    for damaged in &list.damaged {
+        anstream::eprintln!("warning: {}", output::printable(&damaged.to_string()));
+    }
+    if global.json {
+        for summary in &list.sessions {
+            output::json(&ShownSession::of(summary))?;
+        }
+        return Ok(());
+    }
+    let alive: Vec<&SessionSummary> = list
+        .sessions
+        .iter()
+        .filter(|summary| summary.record.state != SessionState::Erased)
+        .collect();
+    if alive.is_empty() {
+        return output::line("no sessions yet; start one: tidegate run \"…\" --session NAME");
+    }
+    output::line(&format!(
+        "{:<34}  {:<12}  {:>5}  {:<19}  ABOUT",
+        "SESSION", "TAINT", "TURNS", "CHANGED"
+    ))?;
+    for summary in alive {
+        let session = &summary.record.session;
+        let name = session
+            .name
+            .as_ref()
+            .map_or_else(|| session.id.to_string(), ToString::to_string);
+        let open = if matches!(summary.record.state, SessionState::InTurn(_)) {
+            "(in a turn) "
+        } else {
+            ""
+        };
+        output::line(&format!(
+            "{:<34}  {:<12}  {:>5}  {:<19}  {open}{}",
+            shortened(&name, 34),
+            session.taint.label().classification,
+            summary.record.turns,
+            super::local_time(summary.record.changed_ms),
+            shortened(&summary.title, 60),
+        ))?;
+    }
+    Ok(())
+}
+
+fn show(global: &Global, summary: &SessionSummary) -> anyhow::Result<()> {
+    if global.json {
+        return output::json(&ShownSession::of(summary));
+    }
+    let record = &summary.record;
+    let session = &record.session;
+    let state = match record.state {
+        SessionState::Idle => "idle".to_owned(),
+        SessionState::InTurn(_) => {
+            let name = session
+                .name
+                .as_ref()
+                .map_or_else(|| session.id.to_string(), ToString::to_string);
+            format!("in a turn: it runs now, or was interrupted (tidegate run --session {name} --resume)")
+        }
+        SessionState::Erased => "deleted".to_owned(),
+    };
+    let name = session.name.as_ref().map_or("-", SessionName::as_str);
+    let usage = summary.usage;
+    for (key, value) in [
+        ("session", session.id.to_string()),
+        ("name", name.to_owned()),
+        ("state", state),
+        ("about", shortened(&summary.title, 80)),
+        ("taint", session.taint.label().to_string()),
+        ("clearance", session.clearance.to_string()),
+        ("model policy", session.model_policy.to_string()),
+        (
+            "workspace",
+            escaped(&session.workspace.display().to_string()).into_owned(),
+        ),
+        ("turns", record.turns.to_string()),
+        ("entries", summary.entries.to_string()),
+        (
+            "tokens",
+            format!(
+                "{} in ({} from cache, {} written to it), {} out",
+                usage.input(),
+                usage.cache_read,
+                usage.cache_write,
+                usage.output
+            ),
+        ),
+        ("created", super::local_time(record.created_ms)),
+        ("changed", super::local_time(record.changed_ms)),
+    ] {
+        output::line(&format!("{key:<13} {value}"))?;
+    }
+    if !session.taint.lineage().is_empty() {
+        output::line("\nhow it came to its taint:")?;
+        for step in session.taint.lineage() {
+            let origin = escaped(&step.origin.to_string()).into_owned();
+            output::line(&format!(
+                "  turn {:<4} {} → {}  by {origin}",
+                step.turn, step.from, step.to
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+async fn history(global: &Global, store: &dyn Store, given: &str) -> anyhow::Result<()> {
+    let summary = find(store, given).await?;
+    let entries = store.entries(summary.record.session.id).await?;
+    for entry in entries {
+        if global.json {
+            output::json(&*entry)?;
+        } else {
+            print_entry(&entry)?;
+        }
+    }
+    Ok(())
+}
+
+fn print_entry(entry: &Entry) -> anyhow::Result<()> {
+    let seq = entry.seq;
+    match &entry.body {
+        Body::User(message) => {
+            let who = match message.author {
+                Author::Person => "you",
+                Author::Program => "tidegate",
+            };
+            output::line(&format!("── {seq} {who} · {}", entry.label))?;
+            output::line(&joined_text(&message.content))?;
+        }
+        Body::Assistant(message) => {
+            output::line(&format!("── {seq} {} · {}", message.model, entry.label))?;
+            for part in &message.parts {
+                match part {
+                    AssistantPart::Text { text } => output::line(text)?,
+                    AssistantPart::Reasoning { .. } => {}
+                    AssistantPart::Call(call) => {
+                        output::line(&format!("→ {}  [{}]", summary(call), call.id))?
+                    }
+                }
+            }
+        }
+        Body::Results(results) => {
+            output::line(&format!("── {seq} results · {}", entry.label))?;
+            for result in &results.results {
+                let status = format!("{:?}", result.status).to_lowercase();
+                output::line(&format!(
+                    "← {} [{}] {status}",
+                    escaped(result.name.as_str()),
+                    result.call
+                ))?;
+                let text = joined_text(&result.content);
+                output::line(if text.is_empty() { "(empty result)" } else { &text })?;
+            }
+        }
+    }
+    output::line("")
+}
+
+/// Everything that is stored of a session.
+#[derive(Serialize)]
+struct Export<'a> {
+    format: &'static str,
+    session: ShownSession<'a>,
+    system_prompt: &'a str,
+    tools: &'a [ToolSpec],
+    entries: Vec<Arc<Entry>>,
+    events: Vec<StoredEventJson>,
+}
+
+/// An event as it is printed: with its position over all sessions.
+#[derive(Serialize)]
+pub(crate) struct StoredEventJson {
+    position: u64,
+    #[serde(flatten)]
+    event: tidegate_message::Event,
+}
+
+impl From<StoredEvent> for StoredEventJson {
+    fn from(stored: StoredEvent) -> Self {
+        Self {
+            position: stored.position,
+            event: stored.event,
+        }
+    }
+}
+
+async fn export(store: &dyn Store, args: &ExportArgs) -> anyhow::Result<()> {
+    let summary = find(store, &args.session).await?;
+    let session = &summary.record.session;
+    let entries = store.entries(session.id).await?;
+    let filter = EventFilter {
+        session: Some(session.id),
+        ..EventFilter::default()
+    };
+    let events = store
+        .events(filter)
+        .await?
+        .into_iter()
+        .map(StoredEventJson::from)
+        .collect();
+    let export = Export {
+        format: "tidegate-session/1",
+        session: ShownSession::of(&summary),
+        system_prompt: &session.system_prompt,
+        tools: &session.tools,
+        entries,
+        events,
+    };
+    match &args.output {
+        None => output::json(&export),
+        Some(path) => {
+            let file = std::fs::File::create_new(path).with_context(|| {
+                format!("cannot create {} (an export does not overwrite)", path.display())
+            })?;
+            let mut out = io::BufWriter::new(file);
+            serde_json::to_writer(&mut out, &export)?;
+            out.write_all(b"\n")?;
+            out.into_inner()?.sync_all()?;
+            anstream::eprintln!("wrote {}", path.display());
+            Ok(())
+        }
+    }
+}
+
+async fn delete(global: &Global, store: &Arc<dyn Store>, args: &DeleteArgs) -> anyhow::Result<Exit> {
+    let summary = find(&**store, &args.session).await?;
+    let id = summary.record.session.id;
+    if !args.yes {
+        anyhow::ensure!(
+            !global.json && io::stdin().is_terminal(),
+            "this erases the content of session {}; pass --yes to do it",
+            args.session
+        );
+        eprint!(
+            "Erase the content of session {} ({})? [y/N] ",
+            args.session,
+            shortened(&summary.title, 40)
+        );
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer)?;
+        if !matches!(answer.trim(), "y" | "Y" | "yes") {
+            anstream::eprintln!("nothing was deleted");
+            return Ok(Exit::Cancelled);
+        }
+    }
+    let data = environment::data_folder(global)?;
+    Runtime::builder()
+        .store(Arc::clone(store))
+        .lock_folder(data.locks())
+        .build()?
+        .delete(id)
+        .await?;
+    if global.json {
+        output::json(&serde_json::json!({ "deleted": id }))?;
+    } else {
+        output::line(&format!("deleted {id}; its events stay, without content"))?;
+    }
+    Ok(Exit::Ok)
+}

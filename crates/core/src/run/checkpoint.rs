@@ -1,0 +1,32 @@
+//! Saving a run, and loading it.
+
+use super::Run;
+use crate::RunError;
+
+impl Run {
+    /// The form [`save`](Self::save) writes. Stored beside the bytes; raised when the form changes.
+    pub const VERSION: u32 = 1;
+
+    /// The run as bytes of form [`VERSION`](Self::VERSION). Store them with the transcript's new entries, in one
+    /// transaction.
+    ///
+    /// # Errors
+    /// [`RunError::Unwritable`]; nothing a run holds can bring it about.
+    pub fn save(&self) -> Result<Vec<u8>, RunError> {
+        serde_json::to_vec(self).map_err(RunError::Unwritable)
+    }
+
+    /// The run that was saved in form `version`.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownVersion`] for the form of a newer version, and [`RunError::Unreadable`].
+    pub fn load(version: u32, bytes: &[u8]) -> Result<Self, RunError> {
+        if version != Self::VERSION {
+            return Err(RunError::UnknownVersion {
+                found: version,
+                known: Self::VERSION,
+            });
+        }
+        serde_json::from_slice(bytes).map_err(|cause| RunError::Unreadable { version, cause })
+    }
+}

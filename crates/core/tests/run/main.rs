@@ -1,0 +1,7 @@
+//! One turn after another: what the machine says to whatever comes in.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod inputs;
+mod outcomes;
+mod properties;
+mod turn;

@@ -1,0 +1,391 @@
+//! One reply put together from its chunks.
+
+use super::calls::{Call, Calls};
+use super::details::ReasoningDetails;
+use super::encode::{wire_arguments, wire_tool_name};
+use super::fragment::{Fields, Malformed, array_field, fields, text, text_field};
+use crate::{ModelRequest, StreamEvent};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+use std::collections::BTreeMap;
+use tidegate_message::{FinishReason, ModelId, ProviderId, Reply, ReplyPart, Usage, Verbatim};
+use tidegate_policy::ToolName;
+
+/// The longest reply that is taken, in bytes of its JSON without what surrounds each chunk.
+pub(super) const MAX_REPLY_BYTES: usize = 32 * 1024 * 1024;
+
+/// What has arrived of a reply.
+#[derive(Debug, Default)]
+pub(super) struct Assembly {
+    text: String,
+    reasoning_content: String,
+    reasoning: String,
+    reasoning_details: ReasoningDetails,
+    extra_content: Option<Box<RawValue>>,
+    calls: Calls,
+    usage: Usage,
+    finish: Option<Finish>,
+    size: usize,
+    has_deltas: bool,
+}
+
+/// Why the model stopped, in the provider's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Finish {
+    Stop,
+    ToolCalls,
+    Length,
+    ContentFilter,
+    Failed,
+    Other,
+}
+
+/// What a chunk turned out to be.
+#[derive(Debug)]
+pub(super) enum Taken {
+    /// A piece of the reply, with what it shows.
+    Piece(Vec<StreamEvent>),
+    /// The provider's error object.
+    Refusal(Box<RawValue>),
+}
+
+/// How a stream came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The provider said so, by `[DONE]` or by sending one complete object.
+    Said,
+    /// The connection was closed in good order.
+    Closed,
+}
+
+/// Why there is no reply although the stream has ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unfinished {
+    /// Part of it is missing.
+    Cut,
+    /// It is no reply.
+    Malformed(Malformed),
+}
+
+impl From<Malformed> for Unfinished {
+    fn from(malformed: Malformed) -> Self {
+        Self::Malformed(malformed)
+    }
+}
+
+impl Assembly {
+    /// Takes in one chunk: `chat.completion.chunk`, or a whole `chat.completion`.
+    pub(super) fn take(&mut self, chunk: &str, request: &ModelRequest) -> Result<Taken, Malformed> {
+        let mut chunk: Fields<'_> =
+            serde_json::from_str(chunk).map_err(|error| Malformed::json("a chunk of the reply", &error))?;
+        if chunk
+            .get("object")
+            .is_some_and(|object| object.get() == r#""error""#)
+        {
+            let whole = to_raw_value(&chunk).map_err(|error| Malformed::json("an error", &error))?;
+            return Ok(Taken::Refusal(whole));
+        }
+        if let Some(error) = chunk.remove("error").filter(|error| error.get() != "null") {
+            return Ok(Taken::Refusal(error.to_owned()));
+        }
+        if let Some(usage) = chunk.remove("usage").filter(|usage| usage.get() != "null") {
+            self.usage = read_usage(usage)?;
+        }
+        let mut events = Vec::new();
+        for choice in array_field(&mut chunk, "choices")? {
+            let mut choice = fields(choice, "a choice")?;
+            // One answer is asked for; a second one belongs to nobody.
+            if choice
+                .get("index")
+                .is_some_and(|index| !matches!(index.get(), "0" | "null"))
+            {
+                continue;
+            }
+            if let Some(error) = choice.remove("error").filter(|error| error.get() != "null") {
+                return Ok(Taken::Refusal(error.to_owned()));
+            }
+            let piece = |raw: &&RawValue| raw.get() != "null";
+            let delta = choice.remove("delta").filter(piece);
+            let message = choice.remove("message").filter(piece);
+            if let Some(delta) = delta {
+                self.has_deltas = true;
+                self.take_message(delta, request, &mut events)?;
+            } else if let Some(message) = message.filter(|_| !self.has_deltas) {
+                // After deltas it would say everything a second time.
+                self.take_message(message, request, &mut events)?;
+            }
+            let finish = text_field(&mut choice, "finish_reason")?;
+            if !finish.is_empty() {
+                self.finish = Some(Finish::read(&finish));
+            }
+        }
+        Ok(Taken::Piece(events))
+    }
+
+    /// Takes in a `delta` or a whole `message`.
+    fn take_message(
+        &mut self,
+        raw: &RawValue,
+        request: &ModelRequest,
+        events: &mut Vec<StreamEvent>,
+    ) -> Result<(), Malformed> {
+        self.size = self.size.saturating_add(raw.get().len());
+        if self.size > MAX_REPLY_BYTES {
+            return Err(Malformed::new(format!(
+                "the reply is longer than {MAX_REPLY_BYTES} bytes"
+            )));
+        }
+        let mut message = fields(raw, "a message")?;
+
+        let reasoning_content = text_field(&mut message, "reasoning_content")?;
+        let reasoning = text_field(&mut message, "reasoning")?;
+        self.reasoning_content.push_str(&reasoning_content);
+        self.reasoning.push_str(&reasoning);
+        // Servers that send both say the same in both.
+        let thought = if reasoning_content.is_empty() {
+            reasoning
+        } else {
+            reasoning_content
+        };
+        if !thought.is_empty() {
+            events.push(StreamEvent::Reasoning(thought));
+        }
+        for detail in array_field(&mut message, "reasoning_details")? {
+            self.reasoning_details.take(detail)?;
+        }
+        if let Some(extra) = message
+            .remove("extra_content")
+            .filter(|extra| extra.get() != "null")
+        {
+            self.extra_content = Some(extra.to_owned());
+        }
+
+        let mut said = match message.remove("content") {
+            Some(content) => read_content(content)?,
+            None => String::new(),
+        };
+        // A refusal is what the model says.
+        said.push_str(&text_field(&mut message, "refusal")?);
+        if !said.is_empty() {
+            self.text.push_str(&said);
+            events.push(StreamEvent::Text(said));
+        }
+        for call in array_field(&mut message, "tool_calls")? {
+            self.calls.take(call, &request.tools)?;
+        }
+        Ok(())
+    }
+
+    /// Whether nothing of a reply has arrived.
+    fn is_empty(&self) -> bool {
+        self.text.is_empty()
+            && self.reasoning.is_empty()
+            && self.reasoning_content.is_empty()
+            && self.calls.is_empty()
+            && self.finish.is_none()
+    }
+
+    /// The reply, now that the stream has ended.
+    ///
+    /// Without a finish reason it counts as complete only if the provider said that it had ended, and no
+    /// call stands with half its arguments.
+    pub(super) fn finish(self, end: End, provider: &ProviderId, model: &str) -> Result<Reply, Unfinished> {
+        match (self.finish, end) {
+            (Some(_), _) => {}
+            (None, End::Closed) => return Err(Unfinished::Cut),
+            (None, End::Said) if self.is_empty() => {
+                return Err(Malformed::new("the answer holds no reply").into());
+            }
+            (None, End::Said) if self.calls.has_broken_arguments() => return Err(Unfinished::Cut),
+            (None, End::Said) => {}
+        }
+        let calls = self.calls.finish()?;
+        let finish = match self.finish {
+            Some(Finish::ToolCalls) if calls.is_empty() => {
+                return Err(
+                    Malformed::new("the model stopped for tool calls, but the reply has none").into(),
+                );
+            }
+            Some(Finish::Failed) => {
+                return Err(
+                    Malformed::new("the provider says that the model failed during the reply").into(),
+                );
+            }
+            Some(Finish::Length) => FinishReason::Length,
+            Some(Finish::ContentFilter) => FinishReason::ContentFilter,
+            // Some servers say "stop", or nothing, although they send calls.
+            Some(Finish::Stop | Finish::ToolCalls | Finish::Other) | None if calls.is_empty() => {
+                FinishReason::Stop
+            }
+            Some(Finish::Stop | Finish::ToolCalls | Finish::Other) | None => FinishReason::ToolCalls,
+        };
+
+        let verbatim = Message {
+            text: &self.text,
+            reasoning_content: &self.reasoning_content,
+            reasoning: &self.reasoning,
+            reasoning_details: &self.reasoning_details,
+            extra_content: self.extra_content.as_deref(),
+            calls: &calls,
+        };
+        let json = verbatim
+            .json()
+            .map_err(|error| Malformed::json("the reply", &error))?;
+
+        let thought = if self.reasoning_content.is_empty() {
+            self.reasoning
+        } else {
+            self.reasoning_content
+        };
+        let mut parts = Vec::new();
+        if !thought.is_empty() {
+            parts.push(ReplyPart::Reasoning(thought));
+        }
+        if !self.text.is_empty() {
+            parts.push(ReplyPart::Text(self.text));
+        }
+        parts.extend(calls.into_iter().map(|call| ReplyPart::Call {
+            provider_id: call.id,
+            name: ToolName::new(call.name),
+            arguments: call.arguments,
+        }));
+        Ok(Reply {
+            model: ModelId::new(provider.clone(), model),
+            parts,
+            verbatim: Some(Verbatim {
+                provider: provider.clone(),
+                json,
+            }),
+            usage: self.usage,
+            finish,
+        })
+    }
+}
+
+impl Finish {
+    fn read(reason: &str) -> Self {
+        match reason {
+            "stop" => Self::Stop,
+            "tool_calls" | "function_call" => Self::ToolCalls,
+            "length" => Self::Length,
+            "content_filter" => Self::ContentFilter,
+            // OpenRouter's word for a model that broke off.
+            "error" => Self::Failed,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What goes back to the provider: what it accepts, nothing that only replies have.
+struct Message<'a> {
+    text: &'a str,
+    reasoning_content: &'a str,
+    reasoning: &'a str,
+    reasoning_details: &'a ReasoningDetails,
+    extra_content: Option<&'a RawValue>,
+    calls: &'a [Call],
+}
+
+impl Message<'_> {
+    fn json(&self) -> Result<Box<RawValue>, serde_json::Error> {
+        let mut message = Object::default();
+        message.put("role", "assistant")?;
+        if self.text.is_empty() && !self.calls.is_empty() {
+            message.put("content", &Value::Null)?;
+        } else {
+            message.put("content", self.text)?;
+        }
+        for (key, text) in [
+            ("reasoning_content", self.reasoning_content),
+            ("reasoning", self.reasoning),
+        ] {
+            if !text.is_empty() {
+                message.put(key, text)?;
+            }
+        }
+        if !self.reasoning_details.is_empty() {
+            message.put("reasoning_details", self.reasoning_details.items())?;
+        }
+        if let Some(extra) = self.extra_content {
+            message.put("extra_content", extra)?;
+        }
+        if !self.calls.is_empty() {
+            let calls: Vec<Box<RawValue>> = self.calls.iter().map(call_json).collect::<Result<_, _>>()?;
+            message.put("tool_calls", &calls)?;
+        }
+        to_raw_value(&message.0)
+    }
+}
+
+fn call_json(call: &Call) -> Result<Box<RawValue>, serde_json::Error> {
+    let mut function = Object(call.function_extra.clone());
+    function.put("name", &wire_tool_name(&call.name))?;
+    function.put("arguments", wire_arguments(&call.arguments))?;
+    let mut object = Object(call.extra.clone());
+    object.put("id", &call.id)?;
+    object.put("type", "function")?;
+    object.put("function", &function.0)?;
+    to_raw_value(&object.0)
+}
+
+/// A JSON object whose values are text already.
+#[derive(Default)]
+struct Object(BTreeMap<String, Box<RawValue>>);
+
+impl Object {
+    fn put<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> Result<(), serde_json::Error> {
+        self.0.insert(key.to_owned(), to_raw_value(value)?);
+        Ok(())
+    }
+}
+
+/// Text, null, or an array of text parts.
+fn read_content(raw: &RawValue) -> Result<String, Malformed> {
+    if !raw.get().starts_with('[') {
+        return text(raw, "content");
+    }
+    let mut whole = Fields::from([("content".to_owned(), raw)]);
+    let mut said = String::new();
+    for part in array_field(&mut whole, "content")? {
+        let mut part = fields(part, "a part of the content")?;
+        let kind = text_field(&mut part, "type")?;
+        if kind != "text" {
+            return Err(Malformed::new("the content has a part that is not text"));
+        }
+        said.push_str(&text_field(&mut part, "text")?);
+    }
+    Ok(said)
+}
+
+/// Prompt tokens contain those read from the cache; nothing is said of those written to it.
+fn read_usage(raw: &RawValue) -> Result<Usage, Malformed> {
+    let usage: Value =
+        serde_json::from_str(raw.get()).map_err(|error| Malformed::json("`usage` of the reply", &error))?;
+    let tokens = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
+    let prompt = tokens("/prompt_tokens");
+    let cached = tokens("/prompt_tokens_details/cached_tokens").min(prompt);
+    Ok(Usage {
+        uncached: prompt - cached,
+        cache_read: cached,
+        cache_write: 0,
+        output: tokens("/completion_tokens"),
+    })
+}
+
+/// The reply of which `message` is the whole, as a server would send it that does not stream.
+pub(crate) fn whole_reply(
+    message: &Value,
+    provider: &ProviderId,
+    request: &ModelRequest,
+) -> Result<Reply, Malformed> {
+    let whole = serde_json::json!({"choices": [{"message": message, "finish_reason": "stop"}]});
+    let mut assembly = Assembly::default();
+    assembly.take(&whole.to_string(), request)?;
+    assembly
+        .finish(End::Said, provider, &request.model)
+        .map_err(|unfinished| match unfinished {
+            Unfinished::Cut => Malformed::new("it is not complete"),
+            Unfinished::Malformed(malformed) => malformed,
+        })
+}

@@ -1,0 +1,239 @@
+//! Requests as bytes: Chat Completions.
+
+use crate::{ModelRequest, ToolChoice};
+use bytes::Bytes;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::sync::Arc;
+use tidegate_message::{
+    AssistantMessage, Body, Content, Entry, ProviderId, ToolResults, ToolSpec, UserMessage, Verbatim,
+    joined_text,
+};
+
+/// What a model is shown for a result without content.
+const EMPTY_RESULT: &str = "(empty result)";
+
+/// The longest tool name the wire takes, in characters.
+const TOOL_NAME_CHARS: usize = 64;
+
+/// The body of the request that sends `request` to `provider`.
+///
+/// The keys stand in a fixed order: model, tools, messages, then what is the same in every request of a
+/// session (but for `tool_choice`). The bytes of tools and messages of one request are the beginning of
+/// those of the next as long as its system prompt, tools and earlier entries are the same. Entries and
+/// tools are encoded once and their bytes kept with them; see [`chat_wire`].
+///
+/// - A model message of this provider is sent as the provider gave it ([`Verbatim`]); one of another
+///   provider in the neutral form, without reasoning and with the session's own call ids. The results that
+///   follow carry the same ids.
+/// - Tool messages take text alone: an image or file in a result is named in its text
+///   (`[image: image/png]`), not sent.
+/// - Empty text parts are left out, and a result without content is sent as "(empty result)".
+/// - Tool names in model messages that the wire would refuse (models invent names) are sent with `_` for
+///   each character outside `A-Z a-z 0-9 _ -`, cut at 64.
+pub fn encode_request(provider: &ProviderId, request: &ModelRequest) -> Bytes {
+    let wire = chat_wire(provider);
+    let mut messages = Vec::with_capacity(request.history.len() + 1);
+    if !request.system.is_empty() {
+        messages.push(text_message("system", &request.system));
+    }
+    let mut before: Option<&Entry> = None;
+    for entry in &request.history {
+        let Ok(bytes) = entry.encoded(&wire, || {
+            Ok::<_, Infallible>(encode_entry(provider, entry, before))
+        });
+        messages.push(bytes);
+        before = Some(entry);
+    }
+    let tools = request.tools.chat_completions(encode_tools);
+
+    let model = Value::from(&*request.model).to_string();
+    let size =
+        messages.iter().map(|message| message.len() + 1).sum::<usize>() + tools.len() + model.len() + 160;
+    let mut body = Vec::with_capacity(size);
+    body.extend_from_slice(b"{\"model\":");
+    body.extend_from_slice(model.as_bytes());
+    if !tools.is_empty() {
+        body.extend_from_slice(b",\"tools\":");
+        body.extend_from_slice(tools);
+    }
+    body.extend_from_slice(b",\"messages\":[");
+    for (position, message) in messages.iter().enumerate() {
+        if position > 0 {
+            body.push(b',');
+        }
+        body.extend_from_slice(message);
+    }
+    body.extend_from_slice(b"],\"stream\":true,\"stream_options\":{\"include_usage\":true}");
+    match request.tool_choice {
+        // Without tools there is nothing to choose, and the wire refuses the key.
+        ToolChoice::None if !tools.is_empty() => body.extend_from_slice(b",\"tool_choice\":\"none\""),
+        ToolChoice::None | ToolChoice::Auto => {}
+    }
+    body.push(b'}');
+    body.into()
+}
+
+/// The name under which entries keep their bytes for `provider` ([`Entry::encoded`]).
+pub fn chat_wire(provider: &ProviderId) -> Arc<str> {
+    format!("chat_completions:{provider}").into()
+}
+
+/// The tools array; empty bytes for no tools.
+fn encode_tools(specs: &[ToolSpec]) -> Bytes {
+    if specs.is_empty() {
+        return Bytes::new();
+    }
+    let tools: Vec<Value> = specs
+        .iter()
+        .map(|spec| {
+            json!({
+                "type": "function",
+                "function": {
+                    "name": spec.name,
+                    "description": spec.description,
+                    "parameters": spec.input_schema,
+                },
+            })
+        })
+        .collect();
+    Value::from(tools).to_string().into()
+}
+
+fn encode_entry(provider: &ProviderId, entry: &Entry, before: Option<&Entry>) -> Bytes {
+    match &entry.body {
+        Body::User(message) => encode_user(message),
+        Body::Assistant(message) => match own(provider, message) {
+            Some(verbatim) => Bytes::copy_from_slice(verbatim.json.get().as_bytes()),
+            None => encode_neutral(message),
+        },
+        Body::Results(results) => {
+            let own_ids = match before.map(|before| &before.body) {
+                Some(Body::Assistant(message)) => own(provider, message).is_some(),
+                Some(Body::User(_) | Body::Results(_)) | None => false,
+            };
+            encode_results(results, own_ids)
+        }
+    }
+}
+
+/// The form of the message that `provider` gave, if it was this one.
+fn own<'a>(provider: &ProviderId, message: &'a AssistantMessage) -> Option<&'a Verbatim> {
+    message
+        .verbatim
+        .as_ref()
+        .filter(|verbatim| verbatim.provider == *provider)
+}
+
+fn text_message(role: &str, text: &str) -> Bytes {
+    json!({"role": role, "content": text}).to_string().into()
+}
+
+fn encode_user(message: &UserMessage) -> Bytes {
+    let parts = || message.content.iter().filter(|part| part.as_text() != Some(""));
+    if parts().all(|part| part.as_text().is_some()) {
+        return text_message("user", &joined_text(parts()));
+    }
+    let parts: Vec<Value> = parts().map(encode_part).collect();
+    json!({"role": "user", "content": parts}).to_string().into()
+}
+
+fn encode_part(part: &Content) -> Value {
+    match part {
+        Content::Text { text } => json!({"type": "text", "text": text}),
+        Content::Image { media_type, data } => {
+            let url = format!("data:{media_type};base64,{}", data.as_base64());
+            json!({"type": "image_url", "image_url": {"url": url}})
+        }
+        Content::File {
+            name,
+            media_type,
+            data,
+        } => {
+            let file_data = format!("data:{media_type};base64,{}", data.as_base64());
+            json!({"type": "file", "file": {"filename": name, "file_data": file_data}})
+        }
+    }
+}
+
+fn encode_neutral(message: &AssistantMessage) -> Bytes {
+    let text = message.text();
+    let calls: Vec<Value> = message
+        .calls()
+        .map(|call| {
+            json!({
+                "id": call.id,
+                "type": "function",
+                "function": {
+                    "name": wire_tool_name(call.name.as_str()),
+                    "arguments": wire_arguments(&call.arguments),
+                },
+            })
+        })
+        .collect();
+    if calls.is_empty() {
+        return text_message("assistant", &text);
+    }
+    let content = if text.is_empty() {
+        Value::Null
+    } else {
+        Value::from(text)
+    };
+    json!({"role": "assistant", "content": content, "tool_calls": calls})
+        .to_string()
+        .into()
+}
+
+fn encode_results(results: &ToolResults, own_ids: bool) -> Bytes {
+    let messages: Vec<String> = results
+        .results
+        .iter()
+        .map(|result| {
+            let id = if own_ids {
+                result.provider_id.as_str()
+            } else {
+                result.call.as_str()
+            };
+            json!({"role": "tool", "tool_call_id": id, "content": result_text(&result.content)}).to_string()
+        })
+        .collect();
+    messages.join(",").into()
+}
+
+fn result_text(content: &[Content]) -> String {
+    let texts: Vec<Cow<'_, str>> = content
+        .iter()
+        .map(|part| match part {
+            Content::Text { text } => Cow::from(text),
+            Content::Image { media_type, .. } => format!("[image: {media_type}]").into(),
+            Content::File { name, media_type, .. } => format!("[file: {name} ({media_type})]").into(),
+        })
+        .filter(|text| !text.is_empty())
+        .collect();
+    if texts.is_empty() {
+        EMPTY_RESULT.into()
+    } else {
+        texts.join("\n")
+    }
+}
+
+/// `name` as the wire takes it.
+pub(super) fn wire_tool_name(name: &str) -> String {
+    let fits = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
+    let wire: String = name
+        .chars()
+        .take(TOOL_NAME_CHARS)
+        .map(|character| if fits(character) { character } else { '_' })
+        .collect();
+    if wire.is_empty() { "_".into() } else { wire }
+}
+
+/// Arguments as the wire takes them: a call without arguments streams nothing and means an empty object.
+pub(super) fn wire_arguments(arguments: &str) -> &str {
+    if arguments.trim().is_empty() {
+        "{}"
+    } else {
+        arguments
+    }
+}

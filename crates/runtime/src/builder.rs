@@ -1,0 +1,124 @@
+//! Putting a runtime together by hand.
+
+use crate::config::Configuration;
+use crate::lock::Locks;
+use crate::runtime::{ProviderSlot, Runtime, Shared};
+use crate::{EventBus, RuntimeError};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tidegate_message::{ModelId, ProviderId, Tier};
+use tidegate_policy::{Classification, Gate};
+use tidegate_providers::Provider;
+use tidegate_store::Store;
+use tidegate_tools::Tool;
+use tokio::sync::Semaphore;
+
+/// Builds a [`Runtime`]. A store is needed; all else has a default.
+#[derive(Default)]
+pub struct RuntimeBuilder {
+    store: Option<Arc<dyn Store>>,
+    providers: BTreeMap<ProviderId, ProviderSlot>,
+    tiers: BTreeMap<Tier, Vec<ModelId>>,
+    tools: Vec<Arc<dyn Tool>>,
+    no_file_tools: bool,
+    own_files: Vec<PathBuf>,
+    configuration: Configuration,
+    lock_folder: Option<PathBuf>,
+}
+
+impl RuntimeBuilder {
+    /// Where everything is recorded.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Adds a provider that may get data up to `clearance`, with at most `max_concurrent` calls at once. A
+    /// provider of the same name is replaced.
+    #[must_use]
+    pub fn provider(
+        mut self,
+        provider: Arc<dyn Provider>,
+        clearance: Classification,
+        max_concurrent: usize,
+    ) -> Self {
+        let permits = Semaphore::new(max_concurrent.clamp(1, Semaphore::MAX_PERMITS));
+        self.providers.insert(
+            provider.id().clone(),
+            ProviderSlot {
+                provider,
+                clearance,
+                permits,
+            },
+        );
+        self
+    }
+
+    /// The models of a tier, best first.
+    #[must_use]
+    pub fn tier(mut self, tier: Tier, models: Vec<ModelId>) -> Self {
+        self.tiers.insert(tier, models);
+        self
+    }
+
+    /// Adds a tool for all sessions, beside the built-in ones.
+    #[must_use]
+    pub fn tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// Leaves the built-in file tools out: sessions then need no workspace.
+    #[must_use]
+    pub fn without_file_tools(mut self) -> Self {
+        self.no_file_tools = true;
+        self
+    }
+
+    /// Files and folders of the program's own: RESTRICTED to read, never a sink of any tool.
+    #[must_use]
+    pub fn own_files(mut self, files: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.own_files.extend(files);
+        self
+    }
+
+    /// Limits, labels, users. Its `providers` and `tiers` are not looked at: add them one by one.
+    #[must_use]
+    pub fn configuration(mut self, configuration: Configuration) -> Self {
+        self.configuration = configuration;
+        self
+    }
+
+    /// Where session locks lie. Needed if other processes use the same store; without it, sessions are locked
+    /// in this process alone.
+    #[must_use]
+    pub fn lock_folder(mut self, folder: PathBuf) -> Self {
+        self.lock_folder = Some(folder);
+        self
+    }
+
+    /// The runtime.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Incomplete`] without a store.
+    pub fn build(self) -> Result<Runtime, RuntimeError> {
+        let store = self.store.ok_or(RuntimeError::Incomplete { what: "a store" })?;
+        let shared = Shared {
+            store,
+            providers: self.providers,
+            tiers: self.tiers,
+            tools: self.tools,
+            file_tools: !self.no_file_tools,
+            own_files: self.own_files,
+            configuration: self.configuration,
+            gate: Gate::default(),
+            bus: EventBus::default(),
+            locks: self.lock_folder.map_or_else(Locks::in_process, Locks::Folder),
+        };
+        Ok(Runtime {
+            shared: Arc::new(shared),
+        })
+    }
+}

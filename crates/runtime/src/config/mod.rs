@@ -1,0 +1,20 @@
+//! Configuration: `tidegate.toml`, variables and flags over built-in defaults, with the origin of each value.
+
+mod check;
+mod error;
+mod layers;
+mod load;
+mod model;
+mod trust;
+
+pub(crate) use check::default_clearance;
+pub use check::notes;
+pub use error::{ConfigError, Location};
+pub use layers::Override;
+pub use load::{ConfigFile, FilePlace, LoadOptions, Loaded, ShownValue, load, schema};
+pub use model::{
+    AgentSettings, Configuration, DurabilitySetting, IntegrityAction, IntegrityTest, LOCAL_USER,
+    ModelSettings, PolicySettings, ProviderKind, ProviderSettings, Reserved, SourceSettings, StoreSettings,
+    TierSettings, ToolSettings, Unattended, UserSettings, Users,
+};
+pub use trust::{TrustError, TrustedFiles};

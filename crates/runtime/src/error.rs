@@ -1,0 +1,134 @@
+//! What can go wrong outside a turn.
+
+use std::io;
+use std::path::PathBuf;
+use tidegate_core::RunError;
+use tidegate_message::{ModelPolicy, ProviderId, TranscriptError};
+use tidegate_policy::{SessionId, UserId};
+use tidegate_store::StoreError;
+
+/// An error of the runtime. What a model or tool does wrong is no such error: it ends up in the turn's report.
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeError {
+    /// The store failed. What was committed before stays; the session can be resumed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// No session of this name or id.
+    #[error("there is no session {given:?}; `tidegate sessions list` shows those there are")]
+    UnknownSession {
+        /// What was asked for.
+        given: String,
+    },
+    /// Another process, or another task of this one, uses the session.
+    #[error("session {session} is in use; wait until its turn is over, or start another session")]
+    SessionBusy {
+        /// The session.
+        session: SessionId,
+    },
+    /// The session's content was erased.
+    #[error("session {session} was deleted")]
+    SessionErased {
+        /// The session.
+        session: SessionId,
+    },
+    /// The session belongs to another workspace.
+    #[error(
+        "session {session} works in {stored}, not in {given}\n  possible: leave --workspace out, or start another session with --session NAME"
+    )]
+    OtherWorkspace {
+        /// The session.
+        session: SessionId,
+        /// Its workspace.
+        stored: PathBuf,
+        /// The one asked for.
+        given: PathBuf,
+    },
+    /// A folder or file of the program's own, or the workspace, cannot be used.
+    #[error("cannot use {path}")]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// The user is not configured.
+    #[error("user {user} is not configured; add [users.{user}]")]
+    UnknownUser {
+        /// The user.
+        user: UserId,
+    },
+    /// No model is configured for what is wanted.
+    #[error(
+        "no model is configured for {wanted}\n  possible: add a provider and a tier to tidegate.toml, for example\n    [providers.local]\n    kind = \"openai\"\n    base_url = \"http://127.0.0.1:8080/v1\"\n    [tiers]\n    lite = [\"local:small\"]\n  or see the program work without one: tidegate demo"
+    )]
+    NoModel {
+        /// `tier LITE` or a policy.
+        wanted: String,
+    },
+    /// A model policy names a provider that is not configured.
+    #[error("model policy {policy}: there is no provider {provider}; there are: {known}")]
+    UnknownProvider {
+        /// The policy.
+        policy: ModelPolicy,
+        /// The provider it names.
+        provider: ProviderId,
+        /// Those there are.
+        known: String,
+    },
+    /// A provider cannot be set up.
+    #[error("provider {provider}: {message}")]
+    Provider {
+        /// The provider.
+        provider: ProviderId,
+        /// What is wrong and what to do.
+        message: String,
+        /// The cause, if there is a deeper one.
+        #[source]
+        cause: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
+    /// A tool cannot be registered.
+    #[error(transparent)]
+    Registry(#[from] tidegate_tools::RegistryError),
+    /// The path patterns cannot be used.
+    #[error(transparent)]
+    Paths(#[from] tidegate_policy::PathRulesError),
+    /// The workspace cannot be opened.
+    #[error(transparent)]
+    Workspace(#[from] tidegate_builtins::FileError),
+    /// The stored transcript is no valid sequence.
+    #[error(
+        "session {session}: the stored transcript is damaged; `tidegate sessions export` still reads its rows"
+    )]
+    Transcript {
+        /// The session.
+        session: SessionId,
+        /// What is wrong with it.
+        #[source]
+        cause: TranscriptError,
+    },
+    /// The machine of the turn cannot go on.
+    #[error("session {session}: the turn cannot go on")]
+    Run {
+        /// The session.
+        session: SessionId,
+        /// Why.
+        #[source]
+        cause: RunError,
+    },
+    /// A turn's machine ended without an outcome.
+    #[error("session {session}: the turn ended without an outcome; run it again with --resume")]
+    Unfinished {
+        /// The session.
+        session: SessionId,
+    },
+    /// A template cannot be rendered.
+    #[error("the system prompt cannot be rendered")]
+    Template(#[source] minijinja::Error),
+    /// The builder was not given something it needs.
+    #[error("a runtime needs {what}")]
+    Incomplete {
+        /// What is missing.
+        what: &'static str,
+    },
+}

@@ -1,0 +1,300 @@
+//! Opening a session: finding or making it, with its workspace, tools and clearance.
+
+use crate::config::LOCAL_USER;
+use crate::file_labels::StoredLabels;
+use crate::runtime::{Shared, find};
+use crate::session::{Session, SessionParts};
+use crate::{Runtime, RuntimeError, ids, prompt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tidegate_builtins::Workspace;
+use tidegate_message::{EventKind, ModelPolicy, ToolSpec, Transcript};
+use tidegate_policy::{Classification, Label, PathRules, Role, SessionId, SessionName, Taint, UserId};
+use tidegate_store::{NewEvent, NewSession, SessionPatch, SessionRecord, SessionState, Write};
+use tidegate_tools::Registry;
+
+/// Which session is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// A new one without a name.
+    New,
+    /// The one of this name; a new one if there is none.
+    Named(SessionName),
+    /// One that is there, by name or id.
+    Existing(String),
+}
+
+/// What is wanted of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionRequest {
+    /// Which.
+    pub which: Which,
+    /// In whose name. Default `local`.
+    pub user: UserId,
+    /// Its workspace folder. Default: the one it has; for a new session the current folder.
+    pub workspace: Option<PathBuf>,
+    /// How its model is chosen. Default: as it was; for a new session the configured policy.
+    pub model_policy: Option<ModelPolicy>,
+}
+
+impl SessionRequest {
+    /// A request with the defaults.
+    pub fn new(which: Which) -> Self {
+        Self {
+            which,
+            user: UserId::new(LOCAL_USER),
+            workspace: None,
+            model_policy: None,
+        }
+    }
+
+    /// With this workspace.
+    #[must_use]
+    pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.workspace = Some(folder.into());
+        self
+    }
+
+    /// With this model policy.
+    #[must_use]
+    pub fn model_policy(mut self, policy: ModelPolicy) -> Self {
+        self.model_policy = Some(policy);
+        self
+    }
+}
+
+impl Runtime {
+    /// Opens a session for use: nobody else can until it is dropped.
+    ///
+    /// # Errors
+    /// If it is unknown, in use, belongs to another workspace, or has no model to start with.
+    pub async fn session(&self, request: SessionRequest) -> Result<Session, RuntimeError> {
+        let shared = &self.shared;
+        let existing = match &request.which {
+            Which::New => None,
+            Which::Named(name) => shared.store.session_named(name).await?,
+            Which::Existing(given) => Some(find(&*shared.store, given).await?),
+        };
+        match existing {
+            Some(record) => reopen(shared, record.session.id, request).await,
+            None => create(shared, request).await,
+        }
+    }
+}
+
+async fn reopen(
+    shared: &Arc<Shared>,
+    id: SessionId,
+    request: SessionRequest,
+) -> Result<Session, RuntimeError> {
+    let lock = shared.lock(id)?;
+    // Read again under the lock: what another process wrote before it let go is there now.
+    let unknown = || RuntimeError::UnknownSession {
+        given: id.to_string(),
+    };
+    let mut record = shared.store.session(id).await?.ok_or_else(unknown)?;
+    if record.state == SessionState::Erased {
+        return Err(RuntimeError::SessionErased { session: id });
+    }
+    if let Some(given) = &request.workspace {
+        let given = canonical_folder(given)?;
+        if given != record.session.workspace {
+            return Err(RuntimeError::OtherWorkspace {
+                session: id,
+                stored: record.session.workspace,
+                given,
+            });
+        }
+    }
+    let policy = request
+        .model_policy
+        .clone()
+        .unwrap_or_else(|| record.session.model_policy.clone());
+    shared.check_policy(&policy)?;
+    let clearance = clearance(shared, &request.user, &policy)?;
+    let patch = SessionPatch {
+        model_policy: (policy != record.session.model_policy).then(|| policy.clone()),
+        clearance: (clearance != record.session.clearance).then_some(clearance),
+        ..SessionPatch::default()
+    };
+    let entries = shared.store.entries(id).await?;
+    let transcript =
+        Transcript::from_entries(entries).map_err(|cause| RuntimeError::Transcript { session: id, cause })?;
+    let registry = registry(shared, &record.session.workspace)?;
+    let role = role(shared, &request.user)?;
+    // Tools that came since are appended; those that went stay listed, and calling them is answered.
+    let mut specs = record.session.tools.clone();
+    for spec in registry.specs(role) {
+        if !specs.iter().any(|known| known.name == spec.name) {
+            specs.push(spec);
+        }
+    }
+    let patch = SessionPatch {
+        tools: (specs != record.session.tools).then(|| specs.clone()),
+        ..patch
+    };
+    if patch != SessionPatch::default() {
+        shared.store.commit(vec![Write::PatchSession(id, patch)]).await?;
+    }
+    record.session.tools = specs;
+    record.session.model_policy = policy;
+    record.session.clearance = clearance;
+    Ok(Session::new(SessionParts {
+        shared: Arc::clone(shared),
+        lock,
+        record,
+        transcript,
+        registry,
+        role,
+    }))
+}
+
+async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session, RuntimeError> {
+    let policy = match request.model_policy {
+        Some(policy) => policy,
+        // Loading has checked it.
+        None => shared
+            .configuration
+            .agent
+            .model_policy
+            .parse()
+            .unwrap_or_default(),
+    };
+    shared.check_policy(&policy)?;
+    let clearance = clearance(shared, &request.user, &policy)?;
+    let role = role(shared, &request.user)?;
+    let workspace = canonical_folder(&request.workspace.unwrap_or_else(|| PathBuf::from(".")))?;
+    let registry = registry(shared, &workspace)?;
+    let tools: Vec<ToolSpec> = registry.specs(role);
+    let system_prompt = prompt::system_prompt(jiff::ZonedDateTime::now().date(), shared.file_tools)?;
+    let id = ids::new_session_id();
+    let lock = shared.lock(id)?;
+    let name = match request.which {
+        Which::Named(name) => Some(name),
+        Which::New | Which::Existing(_) => None,
+    };
+    let session = NewSession {
+        id,
+        name: name.clone(),
+        user: request.user,
+        model_policy: policy,
+        clearance,
+        taint: Taint::default(),
+        workspace,
+        system_prompt: system_prompt.into(),
+        tools,
+    };
+    let created = NewEvent {
+        turn: None,
+        label: Label::BOTTOM,
+        kind: EventKind::SessionCreated { name, clearance },
+    };
+    let committed = shared
+        .store
+        .commit(vec![
+            Write::CreateSession(Box::new(session.clone())),
+            Write::Events(id, vec![created]),
+        ])
+        .await?;
+    for event in committed.events {
+        shared.bus.publish(&Arc::new(event));
+    }
+    let record = SessionRecord {
+        session,
+        state: SessionState::Idle,
+        turns: 0,
+        created_ms: 0,
+        changed_ms: 0,
+    };
+    let transcript = Transcript::default();
+    Ok(Session::new(SessionParts {
+        shared: Arc::clone(shared),
+        lock,
+        record,
+        transcript,
+        registry,
+        role,
+    }))
+}
+
+/// The lowest of: configured, the user's, and the highest among the session's providers.
+fn clearance(shared: &Shared, user: &UserId, policy: &ModelPolicy) -> Result<Classification, RuntimeError> {
+    let of_user = shared
+        .configuration
+        .users
+        .clearance(user.as_str())
+        .ok_or_else(|| RuntimeError::UnknownUser { user: user.clone() })?;
+    Ok(shared
+        .configuration
+        .policy
+        .clearance
+        .min(of_user)
+        .min(shared.highest_clearance(policy)))
+}
+
+fn role(shared: &Shared, user: &UserId) -> Result<Role, RuntimeError> {
+    let role = shared.configuration.users.role(user.as_str());
+    role.ok_or_else(|| RuntimeError::UnknownUser { user: user.clone() })
+}
+
+/// The tools of a session in this workspace.
+fn registry(shared: &Shared, workspace: &Path) -> Result<Arc<Registry>, RuntimeError> {
+    let mut registry = Registry::default();
+    if shared.file_tools {
+        let rules = path_rules(shared, workspace)?;
+        let labels = Arc::new(StoredLabels(Arc::clone(&shared.store)));
+        let workspace = Workspace::open(workspace, rules, labels)?;
+        for tool in tidegate_builtins::file_tools(&workspace) {
+            registry.register(configured(shared, tool))?;
+        }
+    }
+    registry.register(configured(
+        shared,
+        tidegate_builtins::current_time(jiff::ZonedDateTime::now),
+    ))?;
+    for tool in &shared.tools {
+        registry.register(configured(shared, Arc::clone(tool)))?;
+    }
+    Ok(Arc::new(registry))
+}
+
+fn path_rules(shared: &Shared, workspace: &Path) -> Result<PathRules, RuntimeError> {
+    let policy = &shared.configuration.policy;
+    let mut builder = PathRules::builder(workspace).workspace_level(policy.workspace);
+    for (pattern, level) in &policy.paths {
+        builder = builder.pattern(pattern.as_str(), *level);
+    }
+    for file in &shared.own_files {
+        builder = builder.own(file);
+    }
+    for folder in &policy.trusted_folders {
+        builder = builder.trusted(workspace.join(folder));
+    }
+    Ok(builder.build()?)
+}
+
+fn canonical_folder(folder: &Path) -> Result<PathBuf, RuntimeError> {
+    let wrong = |cause| RuntimeError::Folder {
+        path: folder.to_path_buf(),
+        cause,
+    };
+    let canonical = folder.canonicalize().map_err(wrong)?;
+    if canonical.is_dir() {
+        Ok(canonical)
+    } else {
+        Err(wrong(std::io::ErrorKind::NotADirectory.into()))
+    }
+}
+
+/// The tool with what `[policy.tools.NAME]` says of it.
+fn configured(shared: &Shared, tool: Arc<dyn tidegate_tools::Tool>) -> Arc<dyn tidegate_tools::Tool> {
+    let Some(settings) = shared
+        .configuration
+        .policy
+        .tools
+        .get(tool.definition().spec.name.as_str())
+    else {
+        return tool;
+    };
+    crate::configured_tool::configured(tool, settings)
+}

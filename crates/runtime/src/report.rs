@@ -1,0 +1,40 @@
+//! What came of a turn.
+
+use serde::Serialize;
+use tidegate_message::{ModelId, TurnStatus, Usage, Warning};
+use tidegate_policy::{Label, SessionId, SessionName, TurnId};
+
+/// The outcome of one turn. Its JSON is what `tidegate run --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TurnReport {
+    /// The session.
+    pub session: SessionId,
+    /// Its name, if a person gave it one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<SessionName>,
+    /// The turn; none if nothing has run in the session.
+    pub turn: Option<TurnId>,
+    /// How it ended.
+    pub status: TurnStatus,
+    /// The answer; empty if there is none.
+    pub answer: String,
+    /// The model that was called last.
+    pub model: Option<ModelId>,
+    /// Rounds used.
+    pub rounds: u32,
+    /// Tool calls used.
+    pub calls_used: u32,
+    /// The session's label at the end: the answer carries it.
+    pub label: Label,
+    /// Tokens used by the turn.
+    pub usage: Usage,
+    /// A reservation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<Warning>,
+    /// The question, if it waits for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// What went wrong and what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}

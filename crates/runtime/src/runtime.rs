@@ -1,0 +1,109 @@
+//! The runtime: what all sessions share.
+
+use crate::config::Configuration;
+use crate::lock::{Locks, SessionLock};
+use crate::{EventBus, RuntimeBuilder, RuntimeError};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tidegate_message::{ModelId, ProviderId, Tier};
+use tidegate_policy::{Classification, Gate, SessionId, SessionName};
+use tidegate_providers::Provider;
+use tidegate_store::{SessionRecord, Store, Write};
+use tidegate_tools::Tool;
+use tokio::sync::Semaphore;
+
+/// A runtime. Cheap to clone; all clones are one.
+#[derive(Clone)]
+pub struct Runtime {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What all sessions share.
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) providers: BTreeMap<ProviderId, ProviderSlot>,
+    pub(crate) tiers: BTreeMap<Tier, Vec<ModelId>>,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) file_tools: bool,
+    pub(crate) own_files: Vec<PathBuf>,
+    pub(crate) configuration: Configuration,
+    pub(crate) gate: Gate,
+    pub(crate) bus: EventBus,
+    pub(crate) locks: Locks,
+}
+
+/// A provider with what the configuration says of it.
+pub(crate) struct ProviderSlot {
+    pub(crate) provider: Arc<dyn Provider>,
+    /// The highest level that may be sent there.
+    pub(crate) clearance: Classification,
+    /// Calls at once, over all sessions.
+    pub(crate) permits: Semaphore,
+}
+
+impl Runtime {
+    /// A builder with nothing in it.
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder::default()
+    }
+
+    /// The store: everything that is recorded can be read there.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.shared.store
+    }
+
+    /// The events of all sessions of this process.
+    pub fn events(&self) -> &EventBus {
+        &self.shared.bus
+    }
+
+    /// The stored record of the session of `store` with this name or id (`s_…`).
+    ///
+    /// # Errors
+    /// [`RuntimeError::UnknownSession`], also for a text that is neither.
+    pub async fn find_in(store: &dyn Store, name_or_id: &str) -> Result<SessionRecord, RuntimeError> {
+        find(store, name_or_id).await
+    }
+
+    /// Erases a session's content. Its events stay, with hashes in the place of content.
+    ///
+    /// # Errors
+    /// [`RuntimeError::SessionBusy`] while somebody uses it.
+    pub async fn delete(&self, session: SessionId) -> Result<(), RuntimeError> {
+        let lock = self.shared.locks.take(session)?;
+        self.shared
+            .store
+            .commit(vec![Write::EraseSession(session)])
+            .await?;
+        drop(lock);
+        self.shared.locks.forget(session);
+        Ok(())
+    }
+}
+
+/// The stored record of the session with this name or id.
+pub(crate) async fn find(store: &dyn Store, name_or_id: &str) -> Result<SessionRecord, RuntimeError> {
+    let unknown = || RuntimeError::UnknownSession {
+        given: name_or_id.to_owned(),
+    };
+    if let Ok(name) = name_or_id.parse::<SessionName>()
+        && let Some(record) = store.session_named(&name).await?
+    {
+        return Ok(record);
+    }
+    let id: SessionId = name_or_id.parse().map_err(|_| unknown())?;
+    store.session(id).await?.ok_or_else(unknown)
+}
+
+impl Shared {
+    /// The provider of a model that the configuration knows.
+    pub(crate) fn slot(&self, model: &ModelId) -> Option<&ProviderSlot> {
+        self.providers.get(model.provider())
+    }
+
+    /// Takes the lock of a session.
+    pub(crate) fn lock(&self, session: SessionId) -> Result<SessionLock, RuntimeError> {
+        self.locks.take(session)
+    }
+}

@@ -1,0 +1,234 @@
+//! An open session.
+
+use crate::lock::SessionLock;
+use crate::runtime::Shared;
+use crate::turn::Turn;
+use crate::{CancelToken, Observer, RuntimeError, TurnReport, ids};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tidegate_core::{Profile, Routing, Run};
+use tidegate_message::{
+    Author, Content, ModelPolicy, Tier, ToolSpec, Transcript, TurnStatus, Usage, UserMessage,
+};
+use tidegate_policy::{Classification, Label, Role, SessionId, SessionName, Taint, TurnId};
+use tidegate_providers::ToolSet;
+use tidegate_store::{SessionRecord, SessionState};
+use tidegate_tools::Registry;
+use tokio::sync::mpsc;
+
+/// A session in use. It holds the session's lock: nobody else can use it until this is dropped.
+///
+/// A store error in the middle of a turn leaves this value behind what is stored: drop it and open the session
+/// again; nothing that was committed is lost.
+pub struct Session {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) record: SessionRecord,
+    pub(crate) transcript: Transcript,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) role: Role,
+    tool_sets: BTreeMap<Option<Tier>, Arc<ToolSet>>,
+    _lock: SessionLock,
+}
+
+pub(crate) struct SessionParts {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) lock: SessionLock,
+    pub(crate) record: SessionRecord,
+    pub(crate) transcript: Transcript,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) role: Role,
+}
+
+/// How to run a turn.
+#[derive(Default)]
+pub struct TurnOptions<'a> {
+    /// The classification of the task's text. Default PUBLIC. Its integrity is TRUSTED: it is owner text.
+    pub level: Classification,
+    /// Cancels the turn.
+    pub cancel: CancelToken,
+    /// Watches it.
+    pub observer: Option<&'a dyn Observer>,
+    /// Messages for the running turn: each enters as soon as no call is open.
+    pub steering: Option<mpsc::UnboundedReceiver<UserMessage>>,
+}
+
+impl Session {
+    pub(crate) fn new(parts: SessionParts) -> Self {
+        let SessionParts {
+            shared,
+            lock,
+            record,
+            transcript,
+            registry,
+            role,
+        } = parts;
+        Self {
+            shared,
+            record,
+            transcript,
+            registry,
+            role,
+            tool_sets: BTreeMap::new(),
+            _lock: lock,
+        }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> SessionId {
+        self.record.session.id
+    }
+
+    /// Its name, if a person gave it one.
+    pub fn name(&self) -> Option<&SessionName> {
+        self.record.session.name.as_ref()
+    }
+
+    /// What it has been in touch with.
+    pub fn taint(&self) -> &Taint {
+        &self.record.session.taint
+    }
+
+    /// The highest level it may read.
+    pub fn clearance(&self) -> Classification {
+        self.record.session.clearance
+    }
+
+    /// What was said so far.
+    pub fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    /// The turn that was interrupted, if one was.
+    pub fn interrupted(&self) -> Option<TurnId> {
+        match self.record.state {
+            SessionState::InTurn(turn) => Some(turn),
+            SessionState::Idle | SessionState::Erased => None,
+        }
+    }
+
+    /// Runs a task. A turn that was interrupted before is closed first: its open calls get honest synthetic
+    /// results, and the new task comes after them.
+    ///
+    /// # Errors
+    /// Of the store, mostly. What a model or tool does wrong is in the report.
+    pub async fn run(
+        &mut self,
+        task: impl Into<String>,
+        options: TurnOptions<'_>,
+    ) -> Result<TurnReport, RuntimeError> {
+        let message = UserMessage {
+            author: Author::Person,
+            content: vec![Content::text(task)],
+        };
+        self.run_message(message, options).await
+    }
+
+    /// Runs a task of any content.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn run_message(
+        &mut self,
+        message: UserMessage,
+        options: TurnOptions<'_>,
+    ) -> Result<TurnReport, RuntimeError> {
+        if let Some(turn) = self.interrupted() {
+            Turn::interrupted(self, turn).await?;
+        }
+        let label = Label::trusted(options.level);
+        Turn::begin(self, ids::new_turn_id(), message, label, options).await
+    }
+
+    /// Finishes an interrupted turn; tries a turn again that ended with an error before its answer. With
+    /// nothing to finish, gives the last answer again.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn resume(&mut self, options: TurnOptions<'_>) -> Result<TurnReport, RuntimeError> {
+        match self.interrupted() {
+            Some(turn) => Turn::resume(self, turn, options).await,
+            None => match self.unanswered_turn() {
+                Some(turn) => Turn::again(self, turn, options).await,
+                None => Ok(self.last_report()),
+            },
+        }
+    }
+
+    /// The last turn, if it ended without an answer.
+    fn unanswered_turn(&self) -> Option<TurnId> {
+        let last = self.transcript.entries().last()?;
+        match last.body {
+            tidegate_message::Body::Assistant(_) => None,
+            tidegate_message::Body::User(_) | tidegate_message::Body::Results(_) => Some(last.turn),
+        }
+    }
+
+    fn last_report(&self) -> TurnReport {
+        let last = self.transcript.last_assistant();
+        let mut usage = Usage::default();
+        let turn = last.map(|(entry, _)| entry.turn);
+        for entry in self
+            .transcript
+            .entries()
+            .iter()
+            .filter(|entry| Some(entry.turn) == turn)
+        {
+            if let tidegate_message::Body::Assistant(message) = &entry.body {
+                usage += message.usage;
+            }
+        }
+        TurnReport {
+            session: self.id(),
+            name: self.name().cloned(),
+            turn,
+            status: TurnStatus::Success,
+            answer: last.map(|(_, message)| message.text()).unwrap_or_default(),
+            model: last.map(|(_, message)| message.model.clone()),
+            rounds: 0,
+            calls_used: 0,
+            label: self.taint().label(),
+            usage,
+            warning: None,
+            question: None,
+            error: None,
+        }
+    }
+
+    pub(crate) fn new_run(&self, turn: TurnId) -> Run {
+        let policy = &self.record.session.model_policy;
+        Run::start(
+            Profile::main(self.shared.configuration.agent.max_rounds),
+            Routing::new(policy),
+            turn,
+        )
+    }
+
+    /// The tools as they are sent at `tier`: the session's own, and the one that changes the tier where it can
+    /// be changed. The same for the same tier, so that going back finds the provider's cache.
+    pub(crate) fn tool_set(&mut self, tier: Option<Tier>, targets: &[Tier]) -> Arc<ToolSet> {
+        let tools = &self.record.session.tools;
+        let set = self.tool_sets.entry(tier).or_insert_with(|| {
+            let mut specs: Vec<ToolSpec> = tools.clone();
+            if !targets.is_empty() {
+                let switch = tidegate_tools::new_cognitive_level(targets);
+                let place = specs.partition_point(|spec| spec.name < switch.name);
+                specs.insert(place, switch);
+            }
+            Arc::new(ToolSet::new(specs))
+        });
+        Arc::clone(set)
+    }
+
+    pub(crate) fn policy(&self) -> &ModelPolicy {
+        &self.record.session.model_policy
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("id", &self.id())
+            .field("name", &self.name())
+            .finish_non_exhaustive()
+    }
+}

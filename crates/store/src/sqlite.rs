@@ -1,3 +1,0 @@
-//! Placeholder.
-/// The store on one SQLite file.
-pub struct SqliteStore {}

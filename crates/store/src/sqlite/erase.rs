@@ -1,0 +1,216 @@
+//! Erasing what a session said and read, and keeping what it did.
+//!
+//! In the events that stay, a string survives only where its field is known to hold a word of the program or of
+//! the configuration. Every other one, also in fields that a later version adds, becomes `hash:` and 128 bits of
+//! HMAC-SHA-256 with a key of this file: equal texts stay recognisable as equal, and the events stay readable.
+
+use super::failure::Failure;
+use super::rows::{Lenient, taint, to_json};
+use super::session::OpenSession;
+use crate::SessionState;
+use hmac::{Hmac, KeyInit, Mac};
+use rusqlite::{Connection, OptionalExtension};
+use serde_json::Value;
+use sha2::Sha256;
+use std::collections::BTreeSet;
+use tidegate_message::{ToolSpec, Usage};
+use tidegate_policy::{SessionId, Taint};
+
+/// Fields whose strings are words of the program or of the configuration, never content.
+#[rustfmt::skip]
+const STRUCTURAL: [&str; 19] = [
+    "kind", "call", "unknown_calls",
+    "flow", "decision", "rule", "outcome",
+    "classification", "integrity", "clearance", "from", "to",
+    "model", "tier", "finish", "class",
+    "status", "limit", "warning",
+];
+
+/// Up to which size (256 MiB) a file is written anew by way of memory, not of a temporary file.
+const MOST_PAGES_IN_MEMORY: i64 = 65_536;
+
+/// Erases the session's content. Its row is written by the caller.
+pub(crate) fn erase(connection: &Connection, session: &mut OpenSession) -> Result<(), Failure> {
+    let hashes = Hashes {
+        key: key(connection)?,
+        tools: tool_names(connection, session.number)?,
+    };
+    for statement in [
+        "DELETE FROM entries WHERE session = ?1",
+        "DELETE FROM checkpoints WHERE session = ?1",
+        "DELETE FROM calls WHERE session = ?1",
+        "DELETE FROM sources WHERE session = ?1",
+        "INSERT INTO setups (session, workspace, system_prompt, tools) VALUES (?1, '', '', '[]') \
+         ON CONFLICT (session) DO UPDATE SET workspace = '', system_prompt = '', tools = '[]'",
+        "UPDATE sessions SET name = NULL WHERE number = ?1",
+    ] {
+        connection.execute(statement, [session.number])?;
+    }
+    hash_events(connection, session.number, &hashes)?;
+    session.state = SessionState::Erased;
+    session.entries = 0;
+    session.title = None;
+    // The lineage names files and hosts.
+    session.taint = Some(to_json(
+        "a taint",
+        &Taint::new(taint(session.taint.as_deref()).label()),
+    )?);
+    connection.execute(
+        "INSERT OR REPLACE INTO meta (name, value) VALUES ('erased', 1)",
+        [],
+    )?;
+    Ok(())
+}
+
+/// Removes from the disk what was erased. Whether that is done; it is not while another connection still reads an
+/// older state.
+///
+/// SQLite overwrites what is deleted (`secure_delete`), and yet leaves bytes of rows that it once moved from one page
+/// to another. Only writing the whole file anew removes them all; emptying the log then removes the older pages.
+pub(crate) fn overwrite(connection: &Connection) -> Result<bool, Failure> {
+    if let Some(erasures) = erasures(connection)?.filter(|erasures| *erasures > 0) {
+        let pages: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+        if pages > MOST_PAGES_IN_MEMORY {
+            connection.pragma_update(None, "temp_store", "FILE")?;
+        }
+        let written = connection.execute_batch("VACUUM");
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
+        written?;
+        // Unless another process erased more meanwhile.
+        connection.execute(
+            "UPDATE meta SET value = 0 WHERE name = 'erased' AND value = ?1",
+            [erasures],
+        )?;
+    }
+    let busy: bool = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    if busy {
+        return Ok(false);
+    }
+    connection.execute("DELETE FROM meta WHERE name = 'erased' AND value = 0", [])?;
+    Ok(erasures(connection)?.is_none())
+}
+
+/// How often something was erased since the file was written anew; none if no byte of it is left anywhere.
+pub(crate) fn erasures(connection: &Connection) -> Result<Option<i64>, Failure> {
+    let mut select = connection.prepare_cached("SELECT value FROM meta WHERE name = 'erased'")?;
+    Ok(select.query_row([], |row| row.get(0)).optional()?)
+}
+
+/// Makes a session's row readable whose damage would be in the way of erasing it.
+pub(crate) fn make_readable(connection: &Connection, id: SessionId) -> Result<(), Failure> {
+    let usage = to_json("usage", &Usage::default())?;
+    connection.execute(
+        "UPDATE sessions SET name = NULL, state = 'idle', turn = NULL, turns = max(0, min(turns, 4294967295)), \
+         model_policy = 'auto', title = NULL, usage = ?2, entries = max(0, entries), \
+         events = coalesce((SELECT max(0, max(sequence)) FROM events WHERE session = number), 0) WHERE id = ?1",
+        (id.to_string(), usage),
+    )?;
+    Ok(())
+}
+
+fn key(connection: &Connection) -> Result<Vec<u8>, Failure> {
+    // A key that was lost must not keep anything from being erased.
+    connection.execute(
+        "INSERT INTO meta (name, value) VALUES ('hash_key', randomblob(32)) \
+         ON CONFLICT (name) DO UPDATE SET value = excluded.value \
+         WHERE typeof(value) <> 'blob' OR length(value) <> 32",
+        [],
+    )?;
+    Ok(
+        connection.query_row("SELECT value FROM meta WHERE name = 'hash_key'", [], |row| {
+            row.get(0)
+        })?,
+    )
+}
+
+/// The tools the session really had. A model may also have asked for one that it made up: its name is content.
+fn tool_names(connection: &Connection, session: i64) -> Result<BTreeSet<String>, Failure> {
+    let json: Option<Lenient> = connection
+        .query_row("SELECT tools FROM setups WHERE session = ?1", [session], |row| {
+            row.get(0)
+        })
+        .optional()?;
+    let tools: Option<Vec<ToolSpec>> = json.and_then(|Lenient(json)| serde_json::from_str(&json?).ok());
+    Ok(tools
+        .unwrap_or_default()
+        .iter()
+        .map(|tool| tool.name.as_str().to_owned())
+        .collect())
+}
+
+fn hash_events(connection: &Connection, session: i64, hashes: &Hashes) -> Result<(), Failure> {
+    let mut select = connection.prepare("SELECT position, kind, body FROM events WHERE session = ?1")?;
+    let mut update = connection.prepare("UPDATE events SET body = ?2 WHERE position = ?1")?;
+    let mut changed = Vec::new();
+    let mut events = select.query([session])?;
+    while let Some(row) = events.next()? {
+        let position: i64 = row.get(0)?;
+        let Lenient(kind) = row.get(1)?;
+        let Lenient(body) = row.get(2)?;
+        let mut body = body
+            .and_then(|body| serde_json::from_str(&body).ok())
+            .unwrap_or(Value::Null);
+        hashes.replace_in(&mut body, kind.as_deref().unwrap_or_default(), "");
+        changed.push((position, to_json("an event", &body)?));
+    }
+    for (position, body) in changed {
+        update.execute((position, body))?;
+    }
+    Ok(())
+}
+
+struct Hashes {
+    key: Vec<u8>,
+    tools: BTreeSet<String>,
+}
+
+impl Hashes {
+    /// Replaces every string of `value`, which stands in the field `field` of an event of this kind.
+    fn replace_in(&self, value: &mut Value, kind: &str, field: &str) {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::String(text) => {
+                if !self.keeps(field, text) {
+                    // A session's name may have no colon.
+                    let prefix = if (kind, field) == ("session.created", "name") {
+                        "hash-"
+                    } else {
+                        "hash:"
+                    };
+                    *text = format!("{prefix}{}", self.hash(text));
+                }
+            }
+            Value::Array(items) => items
+                .iter_mut()
+                .for_each(|item| self.replace_in(item, kind, field)),
+            Value::Object(fields) => {
+                fields
+                    .iter_mut()
+                    .for_each(|(field, value)| self.replace_in(value, kind, field));
+            }
+        }
+    }
+
+    fn keeps(&self, field: &str, text: &str) -> bool {
+        match field {
+            "tool" => self.tools.contains(text),
+            "session" => text.parse::<SessionId>().is_ok(),
+            _ => STRUCTURAL.contains(&field),
+        }
+    }
+
+    /// 32 hexadecimal digits.
+    fn hash(&self, text: &str) -> String {
+        // A key of any length will do for HMAC.
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.key) else {
+            return String::new();
+        };
+        mac.update(text.as_bytes());
+        mac.finalize()
+            .into_bytes()
+            .iter()
+            .take(16)
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}

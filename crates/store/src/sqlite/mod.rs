@@ -1,0 +1,15 @@
+//! The store on one SQLite file.
+
+mod apply;
+mod connection;
+mod erase;
+mod failure;
+mod migrations;
+mod queries;
+mod reader;
+mod rows;
+mod session;
+mod store;
+mod writer;
+
+pub use store::SqliteStore;

@@ -1,0 +1,16 @@
+//! The store through its public face, on real files.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+
+mod common;
+mod concurrency;
+mod crash;
+mod damage;
+mod disk;
+mod erase;
+mod model;
+mod opening;
+mod writes;

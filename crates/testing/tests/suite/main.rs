@@ -1,0 +1,7 @@
+//! Tests of the test helpers: what they are strict about, and that they do fail.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod check;
+mod prefix;
+mod server;

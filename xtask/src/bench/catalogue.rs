@@ -1,0 +1,58 @@
+//! The list of what can be measured.
+
+use super::start;
+use anyhow::bail;
+use xshell::Shell;
+
+/// Something to measure.
+struct Bench {
+    /// Its name on the command line.
+    name: &'static str,
+    /// What is measured.
+    description: &'static str,
+    /// Measures it and prints what was found.
+    command: fn(&Shell) -> anyhow::Result<()>,
+}
+
+const BENCHES: [Bench; 1] = [Bench {
+    name: "start",
+    description: "from the start of the program to its first request to a model, on an existing data folder",
+    command: start::run,
+}];
+
+/// Measures what `name` stands for; without a name, lists the names.
+pub(crate) fn run(shell: &Shell, name: Option<&str>) -> anyhow::Result<()> {
+    let Some(name) = name else {
+        print!("{}", listing());
+        return Ok(());
+    };
+    match BENCHES.iter().find(|bench| bench.name == name) {
+        Some(bench) => (bench.command)(shell),
+        None => bail!(
+            "there is nothing called `{name}` to measure; there is:\n{}",
+            listing()
+        ),
+    }
+}
+
+fn listing() -> String {
+    BENCHES
+        .iter()
+        .map(|bench| format!("  {:<12}  {}\n", bench.name, bench.description))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        let shell = Shell::new().unwrap();
+        let error = run(&shell, Some("stat")).unwrap_err().to_string();
+        assert!(error.contains("`stat`"), "{error}");
+        for bench in &BENCHES {
+            assert!(error.contains(bench.name), "{error}");
+        }
+    }
+}
