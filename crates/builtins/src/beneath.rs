@@ -7,13 +7,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// For a folder.
-pub(crate) const FOLDER: OFlags =
-    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
+pub(crate) const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NOFOLLOW);
 
 /// For reading a file. Without NONBLOCK opening a pipe waits for its writer; without NOCTTY opening a terminal may
 /// make it ours.
-pub(crate) const FILE: OFlags =
-    OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
+pub(crate) const FILE: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NOFOLLOW);
 
 /// How often an attempt that a concurrent rename disturbed is repeated.
 #[cfg(target_os = "linux")]
@@ -24,7 +29,11 @@ const ATTEMPTS: usize = 32;
 #[cfg(target_os = "linux")]
 pub(crate) fn open(root: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     use rustix::fs::{Mode, ResolveFlags, openat2};
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
     for _ in 0..ATTEMPTS {
         match openat2(root, path, flags, Mode::empty(), resolve) {

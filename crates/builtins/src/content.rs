@@ -68,7 +68,13 @@ impl Workspace {
         let metadata = metadata(&file, path).map_err(failed)?;
         require_regular(&metadata, path).map_err(failed)?;
         let at_least = links.join(shared(&metadata));
-        Ok(Opened { file, path: path.to_owned(), state: FileState::of(&metadata), unknown, at_least })
+        Ok(Opened {
+            file,
+            path: path.to_owned(),
+            state: FileState::of(&metadata),
+            unknown,
+            at_least,
+        })
     }
 
     /// What is known of the content of the file at `path`.
@@ -107,7 +113,11 @@ impl Known {
             Self::Nothing => unknown,
             Self::File(file) => {
                 let trusted = file.label.integrity == Integrity::Trusted && file.hash == hash();
-                let integrity = if trusted { Integrity::Trusted } else { Integrity::Untrusted };
+                let integrity = if trusted {
+                    Integrity::Trusted
+                } else {
+                    Integrity::Untrusted
+                };
                 Label::new(unknown.classification.max(file.label.classification), integrity)
             }
             Self::Unreadable => Label::UNREADABLE,
@@ -121,7 +131,8 @@ pub(crate) fn hash(bytes: &[u8]) -> ContentHash {
 }
 
 fn metadata(file: &File, path: &Path) -> Result<Metadata, FileError> {
-    file.metadata().map_err(|cause| FileError::system("look at", path, cause))
+    file.metadata()
+        .map_err(|cause| FileError::system("look at", path, cause))
 }
 
 fn require_regular(metadata: &Metadata, path: &Path) -> Result<(), FileError> {
@@ -132,17 +143,30 @@ fn require_regular(metadata: &Metadata, path: &Path) -> Result<(), FileError> {
     } else if kind.is_dir() {
         Err(FileError::IsFolder { path: path() })
     } else if kind.is_fifo() {
-        Err(FileError::Special { path: path(), kind: "a pipe" })
+        Err(FileError::Special {
+            path: path(),
+            kind: "a pipe",
+        })
     } else if kind.is_socket() {
-        Err(FileError::Special { path: path(), kind: "a socket" })
+        Err(FileError::Special {
+            path: path(),
+            kind: "a socket",
+        })
     } else {
-        Err(FileError::Special { path: path(), kind: "a device" })
+        Err(FileError::Special {
+            path: path(),
+            kind: "a device",
+        })
     }
 }
 
 /// A file with a second name may be known elsewhere under a higher level, or lie outside.
 fn shared(metadata: &Metadata) -> Label {
-    if metadata.nlink() > 1 { Label::UNREADABLE } else { Label::BOTTOM }
+    if metadata.nlink() > 1 {
+        Label::UNREADABLE
+    } else {
+        Label::BOTTOM
+    }
 }
 
 /// Some lines of a text, and what is known of the whole.
@@ -166,14 +190,21 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    pub(crate) const ALL: Self = Self { first: 1, count: u64::MAX };
+    pub(crate) const ALL: Self = Self {
+        first: 1,
+        count: u64::MAX,
+    };
 
     pub(crate) fn of(offset: Option<NonZeroU64>, limit: Option<NonZeroU64>) -> Self {
-        Self { first: offset.map_or(1, NonZeroU64::get), count: limit.map_or(u64::MAX, NonZeroU64::get) }
+        Self {
+            first: offset.map_or(1, NonZeroU64::get),
+            count: limit.map_or(u64::MAX, NonZeroU64::get),
+        }
     }
 
     fn contain(self, line: u64) -> bool {
-        line.checked_sub(self.first).is_some_and(|index| index < self.count)
+        line.checked_sub(self.first)
+            .is_some_and(|index| index < self.count)
     }
 }
 
@@ -197,12 +228,22 @@ impl Opened {
     pub(crate) fn read(&mut self, wanted: Lines, stop: &Stop) -> Result<Text, Failure> {
         let level = self.level();
         let failed = |error: FileError| error.labelled(level);
-        let too_large = |size, limit, action| FileError::TooLarge { path: self.path.clone(), size, limit, action };
+        let too_large = |size, limit, action| FileError::TooLarge {
+            path: self.path.clone(),
+            size,
+            limit,
+            action,
+        };
         if self.state.size > IN_PARTS {
             return Err(failed(too_large(self.state.size, IN_PARTS, "read")));
         }
         let mut hasher = Sha256::new();
-        let mut text = Text { bytes: Vec::new(), lines: 0, hash: ContentHash([0; 32]), size: 0 };
+        let mut text = Text {
+            bytes: Vec::new(),
+            lines: 0,
+            hash: ContentHash([0; 32]),
+            size: 0,
+        };
         let mut chunk = vec![0; CHUNK];
         let mut at_line_start = true;
         loop {
@@ -253,7 +294,12 @@ impl Opened {
             .map_err(|cause| failed(FileError::system("read", &self.path, cause)))?;
         if bytes.len() as u64 > WHOLE {
             let size = bytes.len() as u64;
-            return Err(failed(FileError::TooLarge { path: self.path.clone(), size, limit: WHOLE, action: "searched" }));
+            return Err(failed(FileError::TooLarge {
+                path: self.path.clone(),
+                size,
+                limit: WHOLE,
+                action: "searched",
+            }));
         }
         Ok(bytes)
     }
@@ -262,7 +308,9 @@ impl Opened {
     pub(crate) fn look_again(&mut self, workspace: &Workspace) -> Result<(), Failure> {
         let level = self.level();
         let failed = |error: FileError| error.labelled(level);
-        workspace.require_place(&self.path, self.file.as_fd()).map_err(failed)?;
+        workspace
+            .require_place(&self.path, self.file.as_fd())
+            .map_err(failed)?;
         let metadata = metadata(&self.file, &self.path).map_err(failed)?;
         self.at_least = self.at_least.join(shared(&metadata));
         Ok(())
@@ -273,11 +321,19 @@ impl Text {
     /// The lines as text.
     pub(crate) fn into_string(self, path: &Path, label: Label) -> Result<(String, TextFacts), Failure> {
         let facts = TextFacts { lines: self.lines };
-        let binary = || FileError::Binary { path: path.to_owned(), size: self.size }.labelled(label);
+        let binary = || {
+            FileError::Binary {
+                path: path.to_owned(),
+                size: self.size,
+            }
+            .labelled(label)
+        };
         if self.bytes.contains(&0) {
             return Err(binary());
         }
-        String::from_utf8(self.bytes).map(|text| (text, facts)).map_err(|_| binary())
+        String::from_utf8(self.bytes)
+            .map(|text| (text, facts))
+            .map_err(|_| binary())
     }
 }
 

@@ -53,13 +53,26 @@ impl FileTool for EditFile {
 
     fn prepare(workspace: Arc<Workspace>, arguments: Arguments, context: CallContext) -> Preparation {
         Box::pin(async move {
-            let Arguments { path, old_text, new_text, replace_all } = arguments;
+            let Arguments {
+                path,
+                old_text,
+                new_text,
+                replace_all,
+            } = arguments;
             let asked = parse_writable(&path, &workspace, new_text.len() as u64)
                 .map_err(|error| error.labelled(Label::BOTTOM))?;
             let change = Change::new(&asked, old_text, new_text, replace_all)?;
             let content = read(&workspace, &asked, Lines::ALL, &context).await?;
             let (aim, aimed) = aim(&workspace, &asked, &context).await?;
-            let mut call = EditCall { workspace, asked, change, content, aim, aimed, resources: Vec::new() };
+            let mut call = EditCall {
+                workspace,
+                asked,
+                change,
+                content,
+                aim,
+                aimed,
+                resources: Vec::new(),
+            };
             call.require_one_file()?;
             call.join_resources();
             let call: Box<dyn PreparedCall> = Box::new(call);
@@ -84,7 +97,10 @@ impl EditCall {
     fn require_one_file(&self) -> Result<(), Failure> {
         match (&self.content, &self.aim) {
             (Content::Read { file, label, .. }, Ok(target)) if !target.replaces(file.state) => {
-                Err(FileError::Changed { path: self.asked.clone() }.labelled(*label))
+                Err(FileError::Changed {
+                    path: self.asked.clone(),
+                }
+                .labelled(*label))
             }
             _ => Ok(()),
         }
@@ -115,7 +131,14 @@ impl PreparedCall for EditCall {
 
     fn run(self: Box<Self>, context: CallContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let Self { workspace, asked, change, content, aim, .. } = *self;
+            let Self {
+                workspace,
+                asked,
+                change,
+                content,
+                aim,
+                ..
+            } = *self;
             let above = |label| FileError::AboveClearance { path: asked.clone() }.labelled(label);
             let target = aim.map_err(above)?;
             let (state, text, label): (FileState, _, Label) = match content {
@@ -152,15 +175,26 @@ struct Changed {
 impl Change {
     fn new(path: &Path, old: String, new: String, everywhere: bool) -> Result<Self, Failure> {
         if old.is_empty() || old == new {
-            return Err(FileError::NothingToReplace { path: path.to_owned() }.labelled(Label::BOTTOM));
+            return Err(FileError::NothingToReplace {
+                path: path.to_owned(),
+            }
+            .labelled(Label::BOTTOM));
         }
-        Ok(Self { path: shown(path), old, new, everywhere })
+        Ok(Self {
+            path: shown(path),
+            old,
+            new,
+            everywhere,
+        })
     }
 
     fn apply(&self, text: &str) -> Result<Changed, ToolError> {
         let first = text.find(&self.old).ok_or_else(|| self.not_found(text))?;
         let (changed, count) = if self.everywhere {
-            (text.replace(&self.old, &self.new), text.matches(&self.old).count())
+            (
+                text.replace(&self.old, &self.new),
+                text.matches(&self.old).count(),
+            )
         } else {
             let places = self.places(text);
             if places.len() > 1 {
@@ -168,8 +202,16 @@ impl Change {
             }
             (text.replacen(&self.old, &self.new, 1), 1)
         };
-        let times = if count == 1 { "1 place".into() } else { format!("{count} places") };
-        let told = format!("edited {}, {times}; now:\n{}", self.path, excerpt(&changed, first, self.new.len()));
+        let times = if count == 1 {
+            "1 place".into()
+        } else {
+            format!("{count} places")
+        };
+        let told = format!(
+            "edited {}, {times}; now:\n{}",
+            self.path,
+            excerpt(&changed, first, self.new.len())
+        );
         Ok(Changed { text: changed, told })
     }
 
@@ -189,7 +231,11 @@ impl Change {
     }
 
     fn not_unique(&self, text: &str, places: &[usize]) -> ToolError {
-        let lines: Vec<String> = places.iter().take(PLACES).map(|place| line_of(text, *place).to_string()).collect();
+        let lines: Vec<String> = places
+            .iter()
+            .take(PLACES)
+            .map(|place| line_of(text, *place).to_string())
+            .collect();
         let (count, more) = if places.len() > PLACES {
             (format!("more than {PLACES} times"), ", ...")
         } else {
@@ -206,7 +252,8 @@ impl Change {
         let hint = if text.contains("\r\n") && text.contains(&self.old.replace('\n', "\r\n")) {
             "; the file's lines end with \\r\\n, so those of old_text have to".to_owned()
         } else {
-            self.similar(text).unwrap_or_else(|| "; read the file to see what it holds now".to_owned())
+            self.similar(text)
+                .unwrap_or_else(|| "; read the file to see what it holds now".to_owned())
         };
         ToolError::new(format!("old_text is not in {}{hint}", self.path))
     }
@@ -216,18 +263,30 @@ impl Change {
         let plain = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         let wanted = self.old.lines().map(plain).find(|line| !line.is_empty())?;
         let (index, line) = text.lines().enumerate().find(|(_, line)| plain(line) == wanted)?;
-        Some(format!("; line {} is similar, mind its white space and what follows: {}", index + 1, shortened(line)))
+        Some(format!(
+            "; line {} is similar, mind its white space and what follows: {}",
+            index + 1,
+            shortened(line)
+        ))
     }
 }
 
 /// The number of the line in which the byte at `place` is, from 1.
 fn line_of(text: &str, place: usize) -> usize {
-    1 + text.as_bytes().iter().take(place).filter(|byte| **byte == b'\n').count()
+    1 + text
+        .as_bytes()
+        .iter()
+        .take(place)
+        .filter(|byte| **byte == b'\n')
+        .count()
 }
 
 /// The lines of `text` from `start`, `length` bytes long, and some around it, numbered.
 fn excerpt(text: &str, start: usize, length: usize) -> String {
-    let (first, last) = (line_of(text, start), line_of(text, start + length.saturating_sub(1)));
+    let (first, last) = (
+        line_of(text, start),
+        line_of(text, start + length.saturating_sub(1)),
+    );
     let from = first.saturating_sub(AROUND).max(1);
     let to = last.saturating_add(AROUND);
     let mut lines: Vec<String> = text
@@ -245,5 +304,9 @@ fn excerpt(text: &str, start: usize, length: usize) -> String {
 
 fn shortened(line: &str) -> String {
     let kept = graphemes_within(line, SHOWN_CHARS);
-    if kept.len() == line.len() { line.into() } else { format!("{kept}...") }
+    if kept.len() == line.len() {
+        line.into()
+    } else {
+        format!("{kept}...")
+    }
 }

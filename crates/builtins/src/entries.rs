@@ -59,10 +59,17 @@ pub(crate) struct Entries {
 impl Workspace {
     /// Reads the folder at `path`, which is resolved and visible. What is above the clearance is left out before
     /// anything is counted, sorted or opened.
-    pub(crate) fn entries(&self, path: &Path, clearance: Classification, stop: &Stop) -> Result<Entries, Failure> {
+    pub(crate) fn entries(
+        &self,
+        path: &Path,
+        clearance: Classification,
+        stop: &Stop,
+    ) -> Result<Entries, Failure> {
         let mut label = self.level(path);
         let failed = |cause: Errno| FileError::system("list", path, cause).labelled(label);
-        let folder = self.open_resolved(path, beneath::FOLDER).map_err(|error| error.labelled(label))?;
+        let folder = self
+            .open_resolved(path, beneath::FOLDER)
+            .map_err(|error| error.labelled(label))?;
         let mut visible = Vec::new();
         let mut joined = Label::BOTTOM;
         for entry in Dir::read_from(&folder).map_err(failed)? {
@@ -73,7 +80,9 @@ impl Workspace {
                 continue;
             }
             let place = path.join(name);
-            let Some(level) = self.is_visible(&place, clearance) else { continue };
+            let Some(level) = self.is_visible(&place, clearance) else {
+                continue;
+            };
             let kind = match entry.file_type() {
                 // Some file systems do not say.
                 FileType::Unknown => match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -99,7 +108,10 @@ impl Workspace {
         }
         label = label.join(joined);
         visible.sort_by(by_path);
-        Ok(Entries { entries: visible, label })
+        Ok(Entries {
+            entries: visible,
+            label,
+        })
     }
 
     /// Walks the folder at `start`, which is resolved and visible, and if `recursive` all folders in it.
@@ -179,7 +191,10 @@ impl Walk {
         // What git keeps is of no use to read, and large; whoever wants it names it.
         if self.recursive && entry.kind == Kind::Folder && entry.name() != ".git" {
             if entry.path.components().count() > self.depth + DEPTH {
-                self.note(format!("{} is more than {DEPTH} folders deep and was passed over", shown(&entry.path)));
+                self.note(format!(
+                    "{} is more than {DEPTH} folders deep and was passed over",
+                    shown(&entry.path)
+                ));
             } else {
                 self.next_folder = Some(entry.path.clone());
             }
@@ -215,7 +230,9 @@ impl Walk {
                 self.label = self.label.join(label);
                 Ok(())
             }
-            Err(failure) if self.waiting.is_empty() || matches!(failure.error, FileError::Cancelled { .. }) => {
+            Err(failure)
+                if self.waiting.is_empty() || matches!(failure.error, FileError::Cancelled { .. }) =>
+            {
                 Err(failure.joined(self.label))
             }
             // A folder inside that cannot be opened, or is gone by now, is no reason to show nothing.

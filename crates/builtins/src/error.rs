@@ -32,7 +32,9 @@ pub enum FileError {
         rules: PathBuf,
     },
     /// The system cannot open files safely.
-    #[error("this system cannot open files beneath a folder: it needs Linux 5.6 or later with /proc, and a sandbox that allows openat2")]
+    #[error(
+        "this system cannot open files beneath a folder: it needs Linux 5.6 or later with /proc, and a sandbox that allows openat2"
+    )]
     Unsupported {
         /// Why.
         #[source]

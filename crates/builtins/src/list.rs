@@ -51,14 +51,21 @@ impl FileTool for ListFiles {
     fn prepare(workspace: Arc<Workspace>, arguments: Arguments, context: CallContext) -> Preparation {
         Box::pin(async move {
             let pattern = arguments.pattern.as_deref().map(Pattern::new).transpose()?;
-            let has_slash = arguments.pattern.as_deref().is_some_and(|pattern| pattern.contains('/'));
+            let has_slash = arguments
+                .pattern
+                .as_deref()
+                .is_some_and(|pattern| pattern.contains('/'));
             let listing = Listing {
                 pattern,
                 recursive: arguments.recursive.unwrap_or(has_slash),
                 limit: arguments.limit.map_or(LIMIT, NonZeroU32::get).min(MOST) as usize,
             };
             let scope = Scope::find(&workspace, arguments.path.as_deref(), true, &context).await?;
-            let call: Box<dyn PreparedCall> = Box::new(ListCall { workspace, scope, listing });
+            let call: Box<dyn PreparedCall> = Box::new(ListCall {
+                workspace,
+                scope,
+                listing,
+            });
             Ok(call)
         })
     }
@@ -73,17 +80,28 @@ pub(crate) struct Pattern {
 
 impl Pattern {
     pub(crate) fn new(text: &str) -> Result<Self, Failure> {
-        let glob = GlobBuilder::new(text).literal_separator(true).build().map_err(|cause| {
-            FileError::Glob { glob: text.into(), cause }.labelled(Label::BOTTOM)
-        })?;
-        Ok(Self { glob: glob.compile_matcher(), names: !text.contains('/') })
+        let glob = GlobBuilder::new(text)
+            .literal_separator(true)
+            .build()
+            .map_err(|cause| {
+                FileError::Glob {
+                    glob: text.into(),
+                    cause,
+                }
+                .labelled(Label::BOTTOM)
+            })?;
+        Ok(Self {
+            glob: glob.compile_matcher(),
+            names: !text.contains('/'),
+        })
     }
 
     pub(crate) fn matches(&self, entry: &Entry, start: &Path) -> bool {
         if self.names {
             self.glob.is_match(entry.name())
         } else {
-            self.glob.is_match(entry.path.strip_prefix(start).unwrap_or(&entry.path))
+            self.glob
+                .is_match(entry.path.strip_prefix(start).unwrap_or(&entry.path))
         }
     }
 }
@@ -100,7 +118,11 @@ pub(crate) enum At {
     Above(Label),
     /// A folder, held open so that it can be told whether it is still the same; and the labels of the links that led
     /// there.
-    Folder { path: PathBuf, folder: OwnedFd, links: Label },
+    Folder {
+        path: PathBuf,
+        folder: OwnedFd,
+        links: Label,
+    },
     /// A file, where that is allowed.
     File { path: PathBuf, links: Label },
 }
@@ -123,20 +145,28 @@ impl Scope {
         };
         let at = {
             let (workspace, asked, clearance) = (Arc::clone(workspace), asked.clone(), context.clearance);
-            blocking(&context.cancel, move |stop| find(&workspace, &asked, clearance, only_folders, stop)).await?
+            blocking(&context.cancel, move |stop| {
+                find(&workspace, &asked, clearance, only_folders, stop)
+            })
+            .await?
         };
         let label = match &at {
             At::Above(label) => *label,
             At::Folder { path, links, .. } | At::File { path, links } => workspace.level(path).join(*links),
         };
-        let resources = vec![Resource::Source { what: Workspace::reference(&asked), label }];
+        let resources = vec![Resource::Source {
+            what: Workspace::reference(&asked),
+            label,
+        }];
         Ok(Self { asked, at, resources })
     }
 
     /// That the folder is still where it was.
     pub(crate) fn look_again(&self, workspace: &Workspace) -> Result<Vec<Resource>, ToolError> {
         if let At::Folder { path, folder, links } = &self.at {
-            workspace.require_place(path, folder).map_err(|error| error.labelled(workspace.level(path).join(*links)))?;
+            workspace
+                .require_place(path, folder)
+                .map_err(|error| error.labelled(workspace.level(path).join(*links)))?;
         }
         Ok(self.resources.clone())
     }
@@ -151,14 +181,25 @@ fn find(
 ) -> Result<At, Failure> {
     match workspace.resolve(asked, clearance)? {
         Resolved::Above(label) => Ok(At::Above(label)),
-        Resolved::Missing { path, parent, links } => Err(workspace.missing(&path, &parent, links, clearance, stop)),
-        Resolved::Found { path, kind: FileType::Directory, links } => {
+        Resolved::Missing { path, parent, links } => {
+            Err(workspace.missing(&path, &parent, links, clearance, stop))
+        }
+        Resolved::Found {
+            path,
+            kind: FileType::Directory,
+            links,
+        } => {
             let label = workspace.level(&path).join(links);
-            let folder =
-                workspace.open_resolved(&path, beneath::FOLDER).map_err(|error| error.labelled(label))?;
+            let folder = workspace
+                .open_resolved(&path, beneath::FOLDER)
+                .map_err(|error| error.labelled(label))?;
             Ok(At::Folder { path, folder, links })
         }
-        Resolved::Found { path, kind: FileType::RegularFile, links } if !only_folders => Ok(At::File { path, links }),
+        Resolved::Found {
+            path,
+            kind: FileType::RegularFile,
+            links,
+        } if !only_folders => Ok(At::File { path, links }),
         Resolved::Found { path, links, .. } => {
             let label = workspace.level(&path).join(links);
             Err(FileError::NotAFolder { path }.labelled(label))
@@ -189,7 +230,11 @@ impl PreparedCall for ListCall {
 
     fn run(self: Box<Self>, context: CallContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let Self { workspace, scope, listing } = *self;
+            let Self {
+                workspace,
+                scope,
+                listing,
+            } = *self;
             let clearance = context.clearance;
             let output = blocking(&context.cancel, move |stop| match scope.at {
                 At::Above(label) => Err(FileError::AboveClearance { path: scope.asked }.labelled(label)),
@@ -216,11 +261,18 @@ fn list(
     let mut walk = workspace.walk_entries(start, listing.recursive, clearance, stop.clone());
     let mut lines = Vec::new();
     while let Some(entry) = walk.next().map_err(|failure| failure.joined(links))? {
-        if !listing.pattern.as_ref().is_none_or(|pattern| pattern.matches(&entry, start)) {
+        if !listing
+            .pattern
+            .as_ref()
+            .is_none_or(|pattern| pattern.matches(&entry, start))
+        {
             continue;
         }
         if lines.len() == listing.limit {
-            lines.push(format!("[only the first {}; narrow path or pattern, or raise limit]", listing.limit));
+            lines.push(format!(
+                "[only the first {}; narrow path or pattern, or raise limit]",
+                listing.limit
+            ));
             break;
         }
         lines.push(line(&entry));
@@ -228,7 +280,11 @@ fn list(
     let label = walk.label().join(links);
     lines.extend(walk.into_notes().into_iter().map(|note| format!("[{note}]")));
     if lines.is_empty() {
-        let nothing = if listing.pattern.is_some() { "[nothing matches]" } else { "[nothing in it]" };
+        let nothing = if listing.pattern.is_some() {
+            "[nothing matches]"
+        } else {
+            "[nothing in it]"
+        };
         lines.push(nothing.into());
     }
     Ok(ToolOutput::text(lines.join("\n")).with_label(label))

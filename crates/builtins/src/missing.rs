@@ -19,7 +19,10 @@ impl Workspace {
         stop: &Stop,
     ) -> Failure {
         let label = self.level(path).join(links);
-        let missing = |nearest| FileError::Missing { path: path.to_owned(), nearest };
+        let missing = |nearest| FileError::Missing {
+            path: path.to_owned(),
+            nearest,
+        };
         if !self.level(parent).can_flow_to(clearance) {
             return missing(None).labelled(label);
         }
@@ -27,7 +30,11 @@ impl Workspace {
             Ok(entries) => entries,
             Err(failure) => return missing(None).labelled(label.join(failure.label)),
         };
-        let wanted = path.strip_prefix(parent).ok().and_then(|rest| rest.iter().next()).unwrap_or_default();
+        let wanted = path
+            .strip_prefix(parent)
+            .ok()
+            .and_then(|rest| rest.iter().next())
+            .unwrap_or_default();
         let names = entries.entries.iter().filter_map(|entry| entry.name().to_str());
         let nearest = nearest_name(&wanted.to_string_lossy(), names).map(|name| parent.join(name));
         missing(nearest).labelled(label.join(entries.label))

@@ -33,15 +33,24 @@ pub(crate) fn parse(text: &str, roots: &[&Path]) -> Result<Asked, FileError> {
         return Err(FileError::ZeroByte);
     }
     let given = Path::new(text);
-    let outside = || FileError::Outside { path: given.to_owned() };
+    let outside = || FileError::Outside {
+        path: given.to_owned(),
+    };
     let whole = normalised(given).ok_or_else(outside)?;
     let path = if whole.is_absolute() {
-        roots.iter().find_map(|root| whole.strip_prefix(root).ok()).ok_or_else(outside)?.to_owned()
+        roots
+            .iter()
+            .find_map(|root| whole.strip_prefix(root).ok())
+            .ok_or_else(outside)?
+            .to_owned()
     } else {
         whole
     };
-    let folder = text.ends_with('/') || given.components().next_back() == Some(Component::CurDir)
-        || text.ends_with("/.") || text.ends_with("/..") || text == "..";
+    let folder = text.ends_with('/')
+        || given.components().next_back() == Some(Component::CurDir)
+        || text.ends_with("/.")
+        || text.ends_with("/..")
+        || text == "..";
     Ok(Asked { path, folder })
 }
 
@@ -123,7 +132,9 @@ mod tests {
     #[test]
     fn a_path_is_read_by_its_letters_alone() {
         let outside = |path: &str| {
-            format!("{path} lies outside the workspace; write a path relative to the workspace, as in notes/today.md")
+            format!(
+                "{path} lies outside the workspace; write a path relative to the workspace, as in notes/today.md"
+            )
         };
         let table = [
             ("a", "a".to_owned()),
@@ -143,8 +154,14 @@ mod tests {
             ("/work/space/../space/a", "a".into()),
             ("/../work/space/a", "a".into()),
             ("/link/a", "a".into()),
-            ("", "the path is empty; write one relative to the workspace, as in notes/today.md".into()),
-            ("a\0b", "the path holds a zero byte; no file can have such a name".into()),
+            (
+                "",
+                "the path is empty; write one relative to the workspace, as in notes/today.md".into(),
+            ),
+            (
+                "a\0b",
+                "the path holds a zero byte; no file can have such a name".into(),
+            ),
             ("..", outside("..")),
             ("a/../../b", outside("a/../../b")),
             ("/", outside("/")),
@@ -175,7 +192,12 @@ mod tests {
     fn only_names_made_by_the_program_are_temporary() {
         assert!(is_temporary_name(OsStr::new(&temporary_name(7))));
         assert!(is_temporary_name(OsStr::new(&temporary_name(u64::MAX))));
-        for name in [".tidegate-.tmp", ".tidegate-00000000000000zz.tmp", "tidegate.tmp", ".tidegate-0123456789abcdef"] {
+        for name in [
+            ".tidegate-.tmp",
+            ".tidegate-00000000000000zz.tmp",
+            "tidegate.tmp",
+            ".tidegate-0123456789abcdef",
+        ] {
             assert!(!is_temporary_name(OsStr::new(name)), "{name}");
         }
     }

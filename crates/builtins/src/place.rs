@@ -7,7 +7,10 @@ use crate::resolve::{Resolved, folder_and_name, special};
 use crate::stop::blocking;
 use crate::{FileError, Workspace, beneath};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid, fchmod, fchown, fsync, mkdirat, openat, renameat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, FileType, Gid, Mode, OFlags, Uid, fchmod, fchown, fsync, mkdirat, openat, renameat, statat,
+    unlinkat,
+};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -71,8 +74,14 @@ fn news_label(class: &PathLabel, links: Label) -> Label {
 pub(crate) fn resources(asked: &Path, class: &PathLabel, links: Label) -> Vec<Resource> {
     let what = Workspace::reference(asked);
     vec![
-        Resource::Source { what: what.clone(), label: news_label(class, links) },
-        Resource::Sink { what, level: class.sink() },
+        Resource::Source {
+            what: what.clone(),
+            label: news_label(class, links),
+        },
+        Resource::Sink {
+            what,
+            level: class.sink(),
+        },
     ]
 }
 
@@ -102,20 +111,36 @@ impl Workspace {
             }
         };
         if self.is_visible(&path, clearance).is_none() {
-            return Ok(Aim::Above(resources(asked, &self.classify(&path), links), self.level(&path).join(links)));
+            return Ok(Aim::Above(
+                resources(asked, &self.classify(&path), links),
+                self.level(&path).join(links),
+            ));
         }
         self.aim_at(path, links, kind, folder_path).map(Aim::At)
     }
 
-    fn aim_at(&self, path: PathBuf, links: Label, kind: Option<FileType>, folder_path: PathBuf) -> Result<Target, Failure> {
+    fn aim_at(
+        &self,
+        path: PathBuf,
+        links: Label,
+        kind: Option<FileType>,
+        folder_path: PathBuf,
+    ) -> Result<Target, Failure> {
         let label = self.level(&path).join(links);
         let failed = |error: FileError| error.labelled(label);
         match kind {
             None | Some(FileType::RegularFile) => {}
             Some(FileType::Directory) => return Err(failed(FileError::IsFolder { path })),
-            Some(kind) => return Err(failed(FileError::Special { path, kind: special(kind) })),
+            Some(kind) => {
+                return Err(failed(FileError::Special {
+                    path,
+                    kind: special(kind),
+                }));
+            }
         }
-        let folder = self.open_resolved(&folder_path, beneath::FOLDER).map_err(failed)?;
+        let folder = self
+            .open_resolved(&folder_path, beneath::FOLDER)
+            .map_err(failed)?;
         let rest = path.strip_prefix(&folder_path).unwrap_or(&path);
         let mut missing: Vec<OsString> = rest.iter().map(OsStr::to_owned).collect();
         let name = missing.pop().unwrap_or_default();
@@ -130,16 +155,34 @@ impl Workspace {
         if !is_writable(Mode::from_raw_mode(folder_mode)) {
             return Err(failed(FileError::ReadOnly { path: folder_path }));
         }
-        Ok(Target { folder, folder_path, missing, name, path, links, old })
+        Ok(Target {
+            folder,
+            folder_path,
+            missing,
+            name,
+            path,
+            links,
+            old,
+        })
     }
 
     /// That the target is still the place that was judged; takes in what is there by now. A file that came or went
     /// meanwhile changes nothing about a write, which replaces whatever there is; but an edit is of just the content
     /// that was judged, whose state `content` is.
-    pub(crate) fn look_again_at(&self, target: &mut Target, content: Option<FileState>) -> Result<(), Failure> {
+    pub(crate) fn look_again_at(
+        &self,
+        target: &mut Target,
+        content: Option<FileState>,
+    ) -> Result<(), Failure> {
         let label = self.level(&target.path).join(target.links);
-        let changed = || FileError::Changed { path: target.path.clone() }.labelled(label);
-        self.require_place(&target.folder_path, &target.folder).map_err(|_| changed())?;
+        let changed = || {
+            FileError::Changed {
+                path: target.path.clone(),
+            }
+            .labelled(label)
+        };
+        self.require_place(&target.folder_path, &target.folder)
+            .map_err(|_| changed())?;
         let (name, expected) = match target.missing.first() {
             Some(folder) => (folder, FileType::Directory),
             None => (&target.name, FileType::RegularFile),
@@ -186,11 +229,15 @@ impl Workspace {
             .await?
         };
         let path = written.target.path.clone();
-        self.record(&path, KnownFile { hash, label }).await.map_err(|error| error.labelled(news))?;
+        self.record(&path, KnownFile { hash, label })
+            .await
+            .map_err(|error| error.labelled(news))?;
         let workspace = Arc::clone(self);
         let shown = blocking(&context.cancel, move |_| {
             let mut written = written;
-            workspace.require_place(&written.folder_path(), &written.folder).map_err(|error| error.labelled(news))?;
+            workspace
+                .require_place(&written.folder_path(), &written.folder)
+                .map_err(|error| error.labelled(news))?;
             if written.target.missing.is_empty() {
                 workspace.look_again_at(&mut written.target, content)?;
             }
@@ -204,31 +251,56 @@ impl Workspace {
     /// Records a label, never a lower level than the file is known to have: until the new content is there, and for
     /// ever if it never comes, the record is all that is known of the old.
     async fn record(&self, path: &Path, new: KnownFile) -> Result<(), FileError> {
-        let failed = |cause| FileError::Labels { path: path.to_owned(), cause };
+        let failed = |cause| FileError::Labels {
+            path: path.to_owned(),
+            cause,
+        };
         let absolute = self.absolute(path);
         let old = self.labels().get(&absolute).await.map_err(failed)?;
         let level = old.map_or(Classification::Public, |old| old.label.classification);
-        let label = Label { classification: new.label.classification.max(level), ..new.label };
-        self.labels().put(&absolute, KnownFile { label, ..new }).await.map_err(failed)
+        let label = Label {
+            classification: new.label.classification.max(level),
+            ..new.label
+        };
+        self.labels()
+            .put(&absolute, KnownFile { label, ..new })
+            .await
+            .map_err(failed)
     }
 }
 
 /// What is at `name`, which was a regular file a moment ago and has to be writable.
 fn old(folder: &OwnedFd, name: &OsStr, path: &Path) -> Result<Old, FileError> {
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let file = openat(folder, name, flags, Mode::empty()).map(File::from).map_err(|cause| match cause {
-        Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::TXTBSY => FileError::ReadOnly { path: path.to_owned() },
-        Errno::NOENT | Errno::LOOP | Errno::NXIO | Errno::ISDIR => FileError::Changed { path: path.to_owned() },
-        cause => FileError::system("write", path, cause),
-    })?;
-    let metadata = file.metadata().map_err(|cause| FileError::system("look at", path, cause))?;
+    let file = openat(folder, name, flags, Mode::empty())
+        .map(File::from)
+        .map_err(|cause| match cause {
+            Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::TXTBSY => FileError::ReadOnly {
+                path: path.to_owned(),
+            },
+            Errno::NOENT | Errno::LOOP | Errno::NXIO | Errno::ISDIR => FileError::Changed {
+                path: path.to_owned(),
+            },
+            cause => FileError::system("write", path, cause),
+        })?;
+    let metadata = file
+        .metadata()
+        .map_err(|cause| FileError::system("look at", path, cause))?;
     if !metadata.is_file() {
-        return Err(FileError::Changed { path: path.to_owned() });
+        return Err(FileError::Changed {
+            path: path.to_owned(),
+        });
     }
     if !is_writable(Mode::from_bits_truncate(metadata.mode())) {
-        return Err(FileError::ReadOnly { path: path.to_owned() });
+        return Err(FileError::ReadOnly {
+            path: path.to_owned(),
+        });
     }
-    Ok(Old { state: FileState::of(&metadata), mode: metadata.mode(), owner: (metadata.uid(), metadata.gid()) })
+    Ok(Old {
+        state: FileState::of(&metadata),
+        mode: metadata.mode(),
+        owner: (metadata.uid(), metadata.gid()),
+    })
 }
 
 fn is_writable(mode: Mode) -> bool {
@@ -249,16 +321,29 @@ impl Unfinished {
     fn write(target: Target, bytes: &[u8]) -> Result<Self, FileError> {
         let path = target.path.clone();
         let failed = |cause: Errno| FileError::system("write", &path, cause);
-        let folder = target.folder.try_clone().map_err(|cause| FileError::system("write", &path, cause))?;
-        let mut unfinished = Self { target, folder, temporary: None, made: Vec::new() };
+        let folder = target
+            .folder
+            .try_clone()
+            .map_err(|cause| FileError::system("write", &path, cause))?;
+        let mut unfinished = Self {
+            target,
+            folder,
+            temporary: None,
+            made: Vec::new(),
+        };
         for name in unfinished.target.missing.clone() {
             unfinished.make_folder(&name).map_err(failed)?;
         }
         let mut file = unfinished.create().map_err(failed)?;
-        file.write_all(bytes).map_err(|cause| FileError::system("write", &path, cause))?;
+        file.write_all(bytes)
+            .map_err(|cause| FileError::system("write", &path, cause))?;
         if let Some(old) = unfinished.target.old {
             // Giving a file to somebody else is the superuser's; for anybody else the new content is their own.
-            match fchown(&file, Some(Uid::from_raw(old.owner.0)), Some(Gid::from_raw(old.owner.1))) {
+            match fchown(
+                &file,
+                Some(Uid::from_raw(old.owner.0)),
+                Some(Gid::from_raw(old.owner.1)),
+            ) {
                 Ok(()) | Err(Errno::PERM) => {}
                 Err(cause) => return Err(failed(cause)),
             }
@@ -270,7 +355,10 @@ impl Unfinished {
 
     fn make_folder(&mut self, name: &OsStr) -> Result<(), Errno> {
         match mkdirat(&self.folder, name, Mode::from_bits_truncate(0o777)) {
-            Ok(()) => self.made.push((self.folder.try_clone().map_err(|_| Errno::MFILE)?, name.to_owned())),
+            Ok(()) => self.made.push((
+                self.folder.try_clone().map_err(|_| Errno::MFILE)?,
+                name.to_owned(),
+            )),
             // Made by somebody else meanwhile.
             Err(Errno::EXIST) => {}
             Err(cause) => return Err(cause),
@@ -284,7 +372,12 @@ impl Unfinished {
         for _ in 0..ATTEMPTS {
             // The standard library's hash keys are random, and differ each time.
             let name = temporary_name(RandomState::new().build_hasher().finish());
-            match openat(&self.folder, name.as_str(), flags, Mode::from_bits_truncate(0o666)) {
+            match openat(
+                &self.folder,
+                name.as_str(),
+                flags,
+                Mode::from_bits_truncate(0o666),
+            ) {
                 Ok(file) => {
                     self.temporary = Some(name);
                     return Ok(File::from(file));
@@ -302,7 +395,9 @@ impl Unfinished {
 
     /// Shows the content under its name, in place of the old.
     fn show(mut self) -> Result<(), FileError> {
-        let Some(temporary) = self.temporary.take() else { return Ok(()) };
+        let Some(temporary) = self.temporary.take() else {
+            return Ok(());
+        };
         let path = &self.target.path;
         if let Err(cause) = renameat(&self.folder, temporary.as_str(), &self.folder, &self.target.name) {
             let error = FileError::system("write", path, cause);
@@ -312,7 +407,8 @@ impl Unfinished {
         // From here on it is there; that it survives a power cut is left.
         let made = std::mem::take(&mut self.made);
         for folder in made.iter().map(|(folder, _)| folder).chain([&self.folder]) {
-            fsync(folder).map_err(|cause| FileError::system("make durable (though it was written)", path, cause))?;
+            fsync(folder)
+                .map_err(|cause| FileError::system("make durable (though it was written)", path, cause))?;
         }
         Ok(())
     }

@@ -39,11 +39,18 @@ impl FileTool for ReadFile {
 
     fn prepare(workspace: Arc<Workspace>, arguments: Arguments, context: CallContext) -> Preparation {
         Box::pin(async move {
-            let asked = parse_file(&arguments.path, &workspace.roots()).map_err(|error| error.labelled(Label::BOTTOM))?;
+            let asked = parse_file(&arguments.path, &workspace.roots())
+                .map_err(|error| error.labelled(Label::BOTTOM))?;
             let lines = Lines::of(arguments.offset, arguments.limit);
             let content = read(&workspace, &asked, lines, &context).await?;
             let resources = vec![source(&asked, content.label())];
-            let call: Box<dyn PreparedCall> = Box::new(ReadCall { workspace, asked, lines, content, resources });
+            let call: Box<dyn PreparedCall> = Box::new(ReadCall {
+                workspace,
+                asked,
+                lines,
+                content,
+                resources,
+            });
             Ok(call)
         })
     }
@@ -71,7 +78,10 @@ impl Content {
 }
 
 pub(crate) fn source(asked: &Path, label: Label) -> Resource {
-    Resource::Source { what: Workspace::reference(asked), label }
+    Resource::Source {
+        what: Workspace::reference(asked),
+        label,
+    }
 }
 
 /// Opens and reads `asked` if the session may.
@@ -84,7 +94,10 @@ pub(crate) async fn read(
     let clearance = context.clearance;
     let opened = {
         let (workspace, asked) = (Arc::clone(workspace), asked.to_owned());
-        blocking(&context.cancel, move |stop| open(&workspace, &asked, clearance, stop)).await?
+        blocking(&context.cancel, move |stop| {
+            open(&workspace, &asked, clearance, stop)
+        })
+        .await?
     };
     let mut file = match opened {
         Ok(file) => file,
@@ -112,18 +125,31 @@ fn open(
 ) -> Result<Result<Opened, Label>, Failure> {
     match workspace.resolve(asked, clearance)? {
         Resolved::Above(label) => Ok(Err(label)),
-        Resolved::Missing { path, parent, links } => Err(workspace.missing(&path, &parent, links, clearance, stop)),
-        Resolved::Found { path, kind: FileType::RegularFile, links } => {
+        Resolved::Missing { path, parent, links } => {
+            Err(workspace.missing(&path, &parent, links, clearance, stop))
+        }
+        Resolved::Found {
+            path,
+            kind: FileType::RegularFile,
+            links,
+        } => {
             let file = workspace.open_file(&path, links)?;
             let level = file.level();
-            Ok(if level.can_flow_to(clearance) { Ok(file) } else { Err(level) })
+            Ok(if level.can_flow_to(clearance) {
+                Ok(file)
+            } else {
+                Err(level)
+            })
         }
         // Only regular files are opened: opening a pipe or a device may do something.
         Resolved::Found { path, kind, links } => {
             let label = workspace.level(&path).join(links);
             let error = match kind {
                 FileType::Directory => FileError::IsFolder { path },
-                kind => FileError::Special { path, kind: special(kind) },
+                kind => FileError::Special {
+                    path,
+                    kind: special(kind),
+                },
             };
             Err(error.labelled(label))
         }
@@ -153,9 +179,16 @@ impl PreparedCall for ReadCall {
 
     fn run(self: Box<Self>, _context: CallContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let Self { asked, lines, content, .. } = *self;
+            let Self {
+                asked,
+                lines,
+                content,
+                ..
+            } = *self;
             match content {
-                Content::Above(label) => Err(FileError::AboveClearance { path: asked }.labelled(label).into()),
+                Content::Above(label) => {
+                    Err(FileError::AboveClearance { path: asked }.labelled(label).into())
+                }
                 Content::Read { text, label, .. } => Ok(told(&asked, lines, text, label)?),
             }
         })
@@ -178,13 +211,22 @@ fn told(asked: &Path, wanted: Lines, text: Text, label: Label) -> Result<ToolOut
     let (text, facts) = text.into_string(asked, label)?;
     let lines = facts.lines;
     if wanted.first > lines.max(1) {
-        return Err(FileError::PastTheEnd { path: asked.to_owned(), lines, offset: wanted.first }.labelled(label));
+        return Err(FileError::PastTheEnd {
+            path: asked.to_owned(),
+            lines,
+            offset: wanted.first,
+        }
+        .labelled(label));
     }
     let last = wanted.first.saturating_add(wanted.count - 1).min(lines);
     let output = if wanted.first == 1 && last == lines {
         text
     } else {
-        format!("[lines {} to {last} of {lines} of {}]\n{text}", wanted.first, shown(asked))
+        format!(
+            "[lines {} to {last} of {lines} of {}]\n{text}",
+            wanted.first,
+            shown(asked)
+        )
     };
     Ok(ToolOutput::text(output).with_label(label))
 }

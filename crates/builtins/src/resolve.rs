@@ -27,7 +27,11 @@ pub(crate) enum Resolved {
         links: Label,
     },
     /// Nothing is there: `parent` is the innermost folder of `path` that is.
-    Missing { path: PathBuf, parent: PathBuf, links: Label },
+    Missing {
+        path: PathBuf,
+        parent: PathBuf,
+        links: Label,
+    },
     /// It is above the clearance, and was not touched.
     Above(Label),
 }
@@ -43,7 +47,10 @@ impl Workspace {
             if !level.can_flow_to(clearance) {
                 return Ok(Resolved::Above(level));
             }
-            let link = match self.walk(&path, clearance).map_err(|failure| failure.joined(level))? {
+            let link = match self
+                .walk(&path, clearance)
+                .map_err(|failure| failure.joined(level))?
+            {
                 Step::Found(kind) => return Ok(Resolved::Found { path, kind, links }),
                 Step::Missing { parent } => return Ok(Resolved::Missing { path, parent, links }),
                 Step::Link(link) => link,
@@ -53,12 +60,21 @@ impl Workspace {
             if !links.can_flow_to(clearance) {
                 return Ok(Resolved::Above(links));
             }
-            let target = self.read_link(&link).map_err(|error| error.labelled(level.join(links)))?;
+            let target = self
+                .read_link(&link)
+                .map_err(|error| error.labelled(level.join(links)))?;
             path = self.through(&link, &target).ok_or_else(|| {
-                FileError::LinkOut { path: asked.to_owned(), link: link.path }.labelled(level.join(links))
+                FileError::LinkOut {
+                    path: asked.to_owned(),
+                    link: link.path,
+                }
+                .labelled(level.join(links))
             })?;
         }
-        Err(FileError::TooManyLinks { path: asked.to_owned() }.labelled(self.level(&path).join(links)))
+        Err(FileError::TooManyLinks {
+            path: asked.to_owned(),
+        }
+        .labelled(self.level(&path).join(links)))
     }
 
     /// Goes along `path` name by name, from folder to opened folder, up to its end or the first link.
@@ -77,13 +93,20 @@ impl Workspace {
             match FileType::from_raw_mode(stat.st_mode) {
                 FileType::Symlink => {
                     let rest = names.collect();
-                    return Ok(Step::Link(Link { folder: so_far, name: name.to_owned(), path: place, rest }));
+                    return Ok(Step::Link(Link {
+                        folder: so_far,
+                        name: name.to_owned(),
+                        path: place,
+                        rest,
+                    }));
                 }
                 kind if names.peek().is_none() => return Ok(Step::Found(kind)),
                 FileType::Directory => {
                     folder = openat(&folder, name, beneath::FOLDER, Mode::empty()).map_err(|cause| {
                         let error = match cause {
-                            Errno::NOENT | Errno::LOOP | Errno::NOTDIR => FileError::Changed { path: place.clone() },
+                            Errno::NOENT | Errno::LOOP | Errno::NOTDIR => {
+                                FileError::Changed { path: place.clone() }
+                            }
                             cause => FileError::system("open", &place, cause),
                         };
                         self.failure(&place, error)
@@ -91,7 +114,9 @@ impl Workspace {
                     so_far = place;
                 }
                 // That something above the clearance is there must not be told, even on the way to what is not.
-                _ if !self.level(&place).can_flow_to(clearance) => return Ok(Step::Missing { parent: so_far }),
+                _ if !self.level(&place).can_flow_to(clearance) => {
+                    return Ok(Step::Missing { parent: so_far });
+                }
                 _ => return Err(self.failure(&place, FileError::NotAFolder { path: place.clone() })),
             }
         }
@@ -103,7 +128,9 @@ impl Workspace {
         let folder = self.open_resolved(&link.folder, beneath::FOLDER)?;
         match readlinkat(&folder, &link.name, Vec::new()) {
             Ok(target) => Ok(OsString::from_vec(target.into_bytes()).into()),
-            Err(Errno::INVAL | Errno::NOENT) => Err(FileError::Changed { path: link.path.clone() }),
+            Err(Errno::INVAL | Errno::NOENT) => Err(FileError::Changed {
+                path: link.path.clone(),
+            }),
             Err(cause) => Err(FileError::system("read the link", &link.path, cause)),
         }
     }
@@ -113,11 +140,19 @@ impl Workspace {
     fn through(&self, link: &Link, target: &Path) -> Option<PathBuf> {
         let target = if target.is_absolute() {
             let target = normalised(target)?;
-            self.roots().iter().find_map(|root| target.strip_prefix(root).ok()).map(Path::to_owned)?
+            self.roots()
+                .iter()
+                .find_map(|root| target.strip_prefix(root).ok())
+                .map(Path::to_owned)?
         } else {
             normalised(&link.folder.join(target))?
         };
-        Some(target.join(&link.rest))
+        // Joining an empty path would add a slash.
+        Some(if link.rest.as_os_str().is_empty() {
+            target
+        } else {
+            target.join(&link.rest)
+        })
     }
 }
 
@@ -151,5 +186,8 @@ pub(crate) fn special(kind: FileType) -> &'static str {
 
 /// The folder and the name of a path that is not empty.
 pub(crate) fn folder_and_name(path: &Path) -> (&Path, &OsStr) {
-    (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default())
+    (
+        path.parent().unwrap_or(Path::new("")),
+        path.file_name().unwrap_or_default(),
+    )
 }

@@ -16,7 +16,8 @@ use std::path::Path;
 use std::sync::Arc;
 use tidegate_policy::{Classification, Integrity, Label, Resource};
 use tidegate_tools::{
-    BoxFuture, CallContext, ContentHash, PreparedCall, ToolDefinition, ToolError, ToolOutput, graphemes_within,
+    BoxFuture, CallContext, ContentHash, PreparedCall, ToolDefinition, ToolError, ToolOutput,
+    graphemes_within,
 };
 use tokio::runtime::Handle;
 
@@ -73,12 +74,25 @@ impl FileTool for SearchFiles {
                 .size_limit(EXPRESSION)
                 .dfa_size_limit(EXPRESSION)
                 .build()
-                .map_err(|cause| FileError::Expression { cause: Box::new(cause) }.labelled(Label::BOTTOM))?;
+                .map_err(|cause| {
+                    FileError::Expression {
+                        cause: Box::new(cause),
+                    }
+                    .labelled(Label::BOTTOM)
+                })?;
             let glob = arguments.glob.as_deref().map(Pattern::new).transpose()?;
             let limit = arguments.limit.map_or(LIMIT, NonZeroU32::get).min(MOST) as usize;
             let scope = Scope::find(&workspace, arguments.path.as_deref(), false, &context).await?;
-            let wanted = Wanted { expression, glob, limit };
-            let call: Box<dyn PreparedCall> = Box::new(SearchCall { workspace, scope, wanted });
+            let wanted = Wanted {
+                expression,
+                glob,
+                limit,
+            };
+            let call: Box<dyn PreparedCall> = Box::new(SearchCall {
+                workspace,
+                scope,
+                wanted,
+            });
             Ok(call)
         })
     }
@@ -107,7 +121,11 @@ impl PreparedCall for SearchCall {
 
     fn run(self: Box<Self>, context: CallContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let Self { workspace, scope, wanted } = *self;
+            let Self {
+                workspace,
+                scope,
+                wanted,
+            } = *self;
             let clearance = context.clearance;
             // The labels of files are asked for asynchronously, from within the blocking work.
             let runtime = Handle::current();
@@ -176,7 +194,9 @@ impl<'a> Search<'a> {
 
     fn folder(&mut self, start: &Path, links: Label) -> Result<(), Failure> {
         self.label = self.label.join(links);
-        let mut walk = self.workspace.walk_entries(start, true, self.clearance, self.stop.clone());
+        let mut walk = self
+            .workspace
+            .walk_entries(start, true, self.clearance, self.stop.clone());
         while let Some(entry) = walk.next().map_err(|failure| failure.joined(self.label))? {
             if self.is_wanted(&entry, start) && self.file(&entry.path)? == Then::Enough {
                 break;
@@ -188,7 +208,12 @@ impl<'a> Search<'a> {
     }
 
     fn is_wanted(&self, entry: &Entry, start: &Path) -> bool {
-        entry.kind == Kind::File && self.wanted.glob.as_ref().is_none_or(|glob| glob.matches(entry, start))
+        entry.kind == Kind::File
+            && self
+                .wanted
+                .glob
+                .as_ref()
+                .is_none_or(|glob| glob.matches(entry, start))
     }
 
     /// A file that was named is looked at like the others, but of what it cannot be it is said why.
@@ -202,7 +227,10 @@ impl<'a> Search<'a> {
         let mut file = match self.workspace.open_file(path, Label::BOTTOM) {
             Ok(file) => file,
             // Gone or replaced since its folder was read.
-            Err(Failure { error: FileError::Changed { .. } | FileError::Special { .. }, .. }) => return Ok(Then::GoOn),
+            Err(Failure {
+                error: FileError::Changed { .. } | FileError::Special { .. },
+                ..
+            }) => return Ok(Then::GoOn),
             Err(_) => {
                 self.unreadable += 1;
                 return Ok(Then::GoOn);
@@ -246,7 +274,8 @@ impl<'a> Search<'a> {
             Ok(_) | Err(_) => self.binary += 1,
         }
         if self.bytes > TOTAL {
-            self.notes.push(format!("stopped after {} MiB; narrow path or glob", TOTAL >> 20));
+            self.notes
+                .push(format!("stopped after {} MiB; narrow path or glob", TOTAL >> 20));
             return Ok(Then::Enough);
         }
         Ok(Then::GoOn)
@@ -266,14 +295,19 @@ impl<'a> Search<'a> {
             if index % 4096 == 0 {
                 self.stop.check()?;
             }
-            let Some(found) = self.wanted.expression.find(line) else { continue };
+            let Some(found) = self.wanted.expression.find(line) else {
+                continue;
+            };
             if self.lines.len() == self.wanted.limit {
                 let limit = self.wanted.limit;
-                self.notes.push(format!("only the first {limit} lines; narrow pattern, path or glob, or raise limit"));
+                self.notes.push(format!(
+                    "only the first {limit} lines; narrow pattern, path or glob, or raise limit"
+                ));
                 return Ok(Then::Enough);
             }
             let name = name.get_or_insert_with(|| shown(path));
-            self.lines.push(format!("{name}:{}: {}", index + 1, around(line, found.start())));
+            self.lines
+                .push(format!("{name}:{}: {}", index + 1, around(line, found.start())));
         }
         Ok(Then::GoOn)
     }
@@ -293,7 +327,8 @@ impl<'a> Search<'a> {
                 count => self.notes.push(format!("{count} files were passed over: {why}")),
             }
         }
-        self.lines.extend(self.notes.into_iter().map(|note| format!("[{note}]")));
+        self.lines
+            .extend(self.notes.into_iter().map(|note| format!("[{note}]")));
         ToolOutput::text(self.lines.join("\n")).with_label(self.label)
     }
 }

@@ -19,7 +19,10 @@ impl Stop {
     pub(crate) fn check(&self) -> Result<(), Failure> {
         if self.cancel.is_cancelled() || self.abandoned.load(Ordering::Relaxed) {
             // Whether something was looked at before is not told, so there is nothing to label.
-            return Err(FileError::Cancelled { left: "nothing was changed" }.labelled(Label::BOTTOM));
+            return Err(FileError::Cancelled {
+                left: "nothing was changed",
+            }
+            .labelled(Label::BOTTOM));
         }
         Ok(())
     }
@@ -40,7 +43,10 @@ pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&Stop) -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     let waiting = Waiting(Arc::new(AtomicBool::new(false)));
-    let stop = Stop { cancel: Arc::clone(cancel), abandoned: Arc::clone(&waiting.0) };
+    let stop = Stop {
+        cancel: Arc::clone(cancel),
+        abandoned: Arc::clone(&waiting.0),
+    };
     let done = tokio::task::spawn_blocking(move || {
         stop.check()?;
         work(&stop)

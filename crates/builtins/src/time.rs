@@ -50,6 +50,8 @@ fn zone(name: &str) -> Result<TimeZone, ToolError> {
         let names: Vec<String> = zones.available().map(|zone| zone.to_string()).collect();
         let near = nearest_name(name, names.iter().map(String::as_str)).unwrap_or("Europe/Berlin");
         let given = serde_json::Value::from(tidegate_tools::graphemes_within(name, 40));
-        ToolError::new(format!("there is no time zone {given}; write an IANA name, as in {near}"))
+        ToolError::new(format!(
+            "there is no time zone {given}; write an IANA name, as in {near}"
+        ))
     })
 }

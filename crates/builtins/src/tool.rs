@@ -1,19 +1,21 @@
 //! What the file tools have in common.
 
+use crate::Workspace;
 use crate::edit::EditFile;
 use crate::error::Failure;
 use crate::list::ListFiles;
 use crate::read::ReadFile;
 use crate::search::SearchFiles;
 use crate::write::WriteFile;
-use crate::Workspace;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use tidegate_message::ToolSpec;
 use tidegate_policy::{Classification, Label, Role, ToolPolicy};
-use tidegate_tools::{BoxFuture, CallContext, PreparedCall, Tool, ToolDefinition, ToolError, arguments_schema};
+use tidegate_tools::{
+    BoxFuture, CallContext, PreparedCall, Tool, ToolDefinition, ToolError, arguments_schema,
+};
 
 /// The file tools over `workspace`: `read_file`, `write_file`, `edit_file`, `list_files`, `search_files`, all for
 /// role USER. Writing and editing are consequential, with the control argument `path`. Their own source
@@ -43,7 +45,11 @@ pub(crate) trait FileTool: Send + Sync + 'static {
 }
 
 /// A definition; a tool with control arguments is consequential.
-pub(crate) fn definition<A: JsonSchema>(name: &str, description: &str, control_arguments: &[&str]) -> ToolDefinition {
+pub(crate) fn definition<A: JsonSchema>(
+    name: &str,
+    description: &str,
+    control_arguments: &[&str],
+) -> ToolDefinition {
     ToolDefinition {
         spec: ToolSpec {
             name: name.into(),
@@ -56,7 +62,10 @@ pub(crate) fn definition<A: JsonSchema>(name: &str, description: &str, control_a
             consequential: !control_arguments.is_empty(),
             source: Label::BOTTOM,
             floor: Classification::Public,
-            control_arguments: control_arguments.iter().map(|&argument| argument.into()).collect(),
+            control_arguments: control_arguments
+                .iter()
+                .map(|&argument| argument.into())
+                .collect(),
         },
         timeout: None,
     }

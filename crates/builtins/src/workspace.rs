@@ -31,16 +31,28 @@ impl Workspace {
     /// If `root` is no folder or cannot be opened, if the rules are for another, or if the system cannot open
     /// files beneath a folder.
     pub fn open(root: &Path, rules: PathRules, labels: Arc<dyn FileLabels>) -> Result<Arc<Self>, FileError> {
-        let unusable = |cause| FileError::Workspace { root: root.to_owned(), cause };
+        let unusable = |cause| FileError::Workspace {
+            root: root.to_owned(),
+            cause,
+        };
         let canonical = root.canonicalize().map_err(unusable)?;
         if rules.workspace() != canonical {
-            return Err(FileError::OtherRules { root: canonical, rules: rules.workspace().to_owned() });
+            return Err(FileError::OtherRules {
+                root: canonical,
+                rules: rules.workspace().to_owned(),
+            });
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder =
             rustix::fs::open(&canonical, flags, Mode::empty()).map_err(|cause| unusable(cause.into()))?;
-        let workspace =
-            Self { given: root.to_owned(), root: canonical, folder, rules, labels, writing: Mutex::new(()) };
+        let workspace = Self {
+            given: root.to_owned(),
+            root: canonical,
+            folder,
+            rules,
+            labels,
+            writing: Mutex::new(()),
+        };
         // An old system is told of now and not at the first call.
         let probe = beneath::open(workspace.folder(), Path::new(""), beneath::FOLDER)
             .map_err(|cause| FileError::Unsupported { cause: cause.into() })?;
@@ -93,15 +105,22 @@ impl Workspace {
 
     /// How explanations and lineage name a path.
     pub(crate) fn reference(path: &Path) -> ResourceRef {
-        ResourceRef { kind: ResourceKind::Path, name: crate::path::shown(path) }
+        ResourceRef {
+            kind: ResourceKind::Path,
+            name: crate::path::shown(path),
+        }
     }
 
     /// Opens `path`, which was resolved before, and makes sure that it is where it was.
     pub(crate) fn open_resolved(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, FileError> {
         let opened = beneath::open(self.folder(), path, flags).map_err(|cause| match cause {
             // It was there a moment ago and no link.
-            Errno::NOENT | Errno::LOOP | Errno::AGAIN | Errno::XDEV => FileError::Changed { path: path.to_owned() },
-            Errno::NOTDIR if flags.contains(OFlags::DIRECTORY) => FileError::NotAFolder { path: path.to_owned() },
+            Errno::NOENT | Errno::LOOP | Errno::AGAIN | Errno::XDEV => FileError::Changed {
+                path: path.to_owned(),
+            },
+            Errno::NOTDIR if flags.contains(OFlags::DIRECTORY) => FileError::NotAFolder {
+                path: path.to_owned(),
+            },
             cause => FileError::system("open", path, cause),
         })?;
         self.require_place(path, &opened)?;
@@ -112,7 +131,9 @@ impl Workspace {
     pub(crate) fn require_place(&self, path: &Path, opened: impl AsFd) -> Result<(), FileError> {
         match beneath::real_path(self.folder(), opened) {
             Ok(Some(real)) if real == path => Ok(()),
-            Ok(_) => Err(FileError::Changed { path: path.to_owned() }),
+            Ok(_) => Err(FileError::Changed {
+                path: path.to_owned(),
+            }),
             Err(cause) => Err(FileError::system("open", path, cause)),
         }
     }
@@ -125,6 +146,8 @@ impl Workspace {
 
 impl fmt::Debug for Workspace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Workspace").field("root", &self.root).finish_non_exhaustive()
+        f.debug_struct("Workspace")
+            .field("root", &self.root)
+            .finish_non_exhaustive()
     }
 }

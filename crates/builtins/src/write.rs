@@ -30,7 +30,11 @@ impl FileTool for WriteFile {
     type Arguments = Arguments;
 
     fn definition() -> ToolDefinition {
-        definition::<Arguments>("write_file", include_str!("../templates/write_file.txt"), &["path"])
+        definition::<Arguments>(
+            "write_file",
+            include_str!("../templates/write_file.txt"),
+            &["path"],
+        )
     }
 
     fn prepare(workspace: Arc<Workspace>, arguments: Arguments, context: CallContext) -> Preparation {
@@ -39,7 +43,13 @@ impl FileTool for WriteFile {
             let asked = parse_writable(&path, &workspace, content.len() as u64)
                 .map_err(|error| error.labelled(Label::BOTTOM))?;
             let (aim, resources) = aim(&workspace, &asked, &context).await?;
-            let call: Box<dyn PreparedCall> = Box::new(WriteCall { workspace, asked, content, aim, resources });
+            let call: Box<dyn PreparedCall> = Box::new(WriteCall {
+                workspace,
+                asked,
+                content,
+                aim,
+                resources,
+            });
             Ok(call)
         })
     }
@@ -60,7 +70,12 @@ pub(crate) fn require_size(path: &Path, size: u64) -> Result<(), FileError> {
     if size <= WHOLE {
         return Ok(());
     }
-    Err(FileError::TooLarge { path: path.to_owned(), size, limit: WHOLE, action: "written; write less" })
+    Err(FileError::TooLarge {
+        path: path.to_owned(),
+        size,
+        limit: WHOLE,
+        action: "written; write less",
+    })
 }
 
 /// Resolves `asked` to a place to write to; `None` and its resources if that is above the clearance.
@@ -70,12 +85,14 @@ pub(crate) async fn aim(
     context: &CallContext,
 ) -> Result<(Result<Target, Label>, Vec<Resource>), Failure> {
     let (workspace, asked, clearance) = (Arc::clone(workspace), asked.to_owned(), context.clearance);
-    blocking(&context.cancel, move |_| match workspace.aim(&asked, clearance)? {
-        Aim::At(target) => {
-            let resources = target.resources(&workspace, &asked);
-            Ok((Ok(target), resources))
+    blocking(&context.cancel, move |_| {
+        match workspace.aim(&asked, clearance)? {
+            Aim::At(target) => {
+                let resources = target.resources(&workspace, &asked);
+                Ok((Ok(target), resources))
+            }
+            Aim::Above(resources, label) => Ok((Err(label), resources)),
         }
-        Aim::Above(resources, label) => Ok((Err(label), resources)),
     })
     .await
 }
@@ -105,11 +122,20 @@ impl PreparedCall for WriteCall {
 
     fn run(self: Box<Self>, context: CallContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let Self { workspace, asked, content, aim, .. } = *self;
-            let target = aim.map_err(|label| FileError::AboveClearance { path: asked.clone() }.labelled(label))?;
+            let Self {
+                workspace,
+                asked,
+                content,
+                aim,
+                ..
+            } = *self;
+            let target =
+                aim.map_err(|label| FileError::AboveClearance { path: asked.clone() }.labelled(label))?;
             let label = target.success_label(&workspace);
             let written = format!("wrote {} bytes to {}", content.len(), shown(&target.path));
-            workspace.put(target, None, content.into_bytes(), context.label, &context).await?;
+            workspace
+                .put(target, None, content.into_bytes(), context.label, &context)
+                .await?;
             Ok(ToolOutput::text(written).with_label(label))
         })
     }

@@ -8,12 +8,17 @@ use tempfile::TempDir;
 use tidegate_builtins::{Workspace, current_time, file_tools};
 use tidegate_message::joined_text;
 use tidegate_policy::{Classification, Label, PathRules, Role, SessionId, TurnId};
-use tidegate_tools::{BoxFuture, CallContext, FileLabels, FileLabelsError, KnownFile, NeverCancelled, Registry, Tool};
+use tidegate_tools::{
+    BoxFuture, CallContext, FileLabels, FileLabelsError, KnownFile, NeverCancelled, Registry, Tool,
+};
 
 struct NoLabels;
 
 impl FileLabels for NoLabels {
-    fn get<'a>(&'a self, _: &'a std::path::Path) -> BoxFuture<'a, Result<Option<KnownFile>, FileLabelsError>> {
+    fn get<'a>(
+        &'a self,
+        _: &'a std::path::Path,
+    ) -> BoxFuture<'a, Result<Option<KnownFile>, FileLabelsError>> {
         Box::pin(async { Ok(None) })
     }
 
@@ -30,8 +35,12 @@ fn clock() -> ZonedDateTime {
 fn models_are_told_the_tools() {
     let folder = TempDir::new().unwrap();
     let root = folder.path().canonicalize().unwrap();
-    let workspace =
-        Workspace::open(&root, PathRules::builder(&root).build().unwrap(), Arc::new(NoLabels)).unwrap();
+    let workspace = Workspace::open(
+        &root,
+        PathRules::builder(&root).build().unwrap(),
+        Arc::new(NoLabels),
+    )
+    .unwrap();
     let mut registry = Registry::new();
     for tool in file_tools(&workspace) {
         registry.register(tool).unwrap();
@@ -45,10 +54,18 @@ fn models_are_told_the_tools() {
         let policy = &tool.definition().policy;
         let writes = ["write_file", "edit_file"].contains(&policy.name.as_str());
         assert_eq!(policy.consequential, writes, "{}", policy.name);
-        assert_eq!(policy.control_arguments, if writes { vec!["path"] } else { vec![] }, "{}", policy.name);
+        assert_eq!(
+            policy.control_arguments,
+            if writes { vec!["path"] } else { vec![] },
+            "{}",
+            policy.name
+        );
         assert_eq!(policy.source, Label::BOTTOM, "{}", policy.name);
         // What the schema gives is what the registry gives: nothing is lost on the way.
-        assert_eq!(Some(&tool.definition().spec), specs.iter().find(|spec| spec.name == policy.name));
+        assert_eq!(
+            Some(&tool.definition().spec),
+            specs.iter().find(|spec| spec.name == policy.name)
+        );
     }
     assert_eq!(registry.names(Role::Guest), Vec::new());
 }
@@ -74,13 +91,34 @@ async fn the_time_is_told_in_the_zone_asked_for() {
     };
     let table = [
         (json!({}), "2026-11-29T19:39:00+00:00 (UTC, Sunday)"),
-        (json!({"timezone": null}), "2026-11-29T19:39:00+00:00 (UTC, Sunday)"),
-        (json!({"timezone": "Europe/Berlin"}), "2026-11-29T20:39:00+01:00 (Europe/Berlin, Sunday)"),
-        (json!({"timezone": "Asia/Kathmandu"}), "2026-11-30T01:24:00+05:45 (Asia/Kathmandu, Monday)"),
-        (json!({"timezone": "Europe/Berln"}), "there is no time zone \"Europe/Berln\"; write an IANA name, as in Europe/Berlin"),
-        (json!({"timezone": "new york"}), "there is no time zone \"new york\"; write an IANA name, as in Europe/Berlin"),
-        (json!({"timezone": "../../etc/passwd"}), "there is no time zone \"../../etc/passwd\"; write an IANA name, as in Europe/Berlin"),
-        (json!({"timezone": ""}), "there is no time zone \"\"; write an IANA name, as in Europe/Berlin"),
+        (
+            json!({"timezone": null}),
+            "2026-11-29T19:39:00+00:00 (UTC, Sunday)",
+        ),
+        (
+            json!({"timezone": "Europe/Berlin"}),
+            "2026-11-29T20:39:00+01:00 (Europe/Berlin, Sunday)",
+        ),
+        (
+            json!({"timezone": "Asia/Kathmandu"}),
+            "2026-11-30T01:24:00+05:45 (Asia/Kathmandu, Monday)",
+        ),
+        (
+            json!({"timezone": "Europe/Berln"}),
+            "there is no time zone \"Europe/Berln\"; write an IANA name, as in Europe/Berlin",
+        ),
+        (
+            json!({"timezone": "new york"}),
+            "there is no time zone \"new york\"; write an IANA name, as in Europe/Berlin",
+        ),
+        (
+            json!({"timezone": "../../etc/passwd"}),
+            "there is no time zone \"../../etc/passwd\"; write an IANA name, as in Europe/Berlin",
+        ),
+        (
+            json!({"timezone": ""}),
+            "there is no time zone \"\"; write an IANA name, as in Europe/Berlin",
+        ),
     ];
     for (arguments, expected) in table {
         assert_eq!(told(arguments.clone()).await, expected, "{arguments}");

@@ -23,6 +23,7 @@ pub struct RuntimeBuilder {
     tools: Vec<Arc<dyn Tool>>,
     no_file_tools: bool,
     own_files: Vec<PathBuf>,
+    session_workspaces: Option<PathBuf>,
     configuration: Configuration,
     lock_folder: Option<PathBuf>,
 }
@@ -84,6 +85,14 @@ impl RuntimeBuilder {
         self
     }
 
+    /// The folder in which workspaces for sessions lie, though it may be among the own files: what is in it is
+    /// theirs to write.
+    #[must_use]
+    pub fn session_workspaces(mut self, folder: PathBuf) -> Self {
+        self.session_workspaces = Some(folder);
+        self
+    }
+
     /// Limits, labels, users. Its `providers` and `tiers` are not looked at: add them one by one.
     #[must_use]
     pub fn configuration(mut self, configuration: Configuration) -> Self {
@@ -112,6 +121,7 @@ impl RuntimeBuilder {
             tools: self.tools,
             file_tools: !self.no_file_tools,
             own_files: self.own_files,
+            session_workspaces: self.session_workspaces,
             configuration: self.configuration,
             gate: Gate::default(),
             bus: EventBus::default(),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 /// tidegate.db            the store (and its -wal and -shm), unless [store] path says otherwise
 /// trusted-files.json     files of working folders the owner trusts
 /// locks/SESSION.lock     held while a session is in use
+/// workspaces/            workspaces that lie here are the sessions' to write, unlike all else in the folder
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFolder {
@@ -33,6 +34,11 @@ impl DataFolder {
     /// The store's file.
     pub fn database(&self) -> PathBuf {
         self.root.join("tidegate.db")
+    }
+
+    /// The folder of workspaces that the program makes for sessions.
+    pub fn workspaces(&self) -> PathBuf {
+        self.root.join("workspaces")
     }
 
     /// The folder of the session locks.

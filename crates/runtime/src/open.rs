@@ -268,7 +268,18 @@ fn path_rules(shared: &Shared, workspace: &Path) -> Result<PathRules, RuntimeErr
         builder = builder.own(file);
     }
     for folder in &policy.trusted_folders {
-        builder = builder.trusted(workspace.join(folder));
+        // A folder that is not there has no files to trust.
+        if let Ok(folder) = workspace.join(folder).canonicalize() {
+            builder = builder.trusted(folder);
+        }
+    }
+    // Workspaces the program made for sessions lie in its data folder and are theirs to write.
+    if shared
+        .session_workspaces
+        .as_ref()
+        .is_some_and(|folder| workspace.starts_with(folder))
+    {
+        builder = builder.session_workspace(workspace);
     }
     Ok(builder.build()?)
 }

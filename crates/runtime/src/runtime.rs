@@ -27,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) file_tools: bool,
     pub(crate) own_files: Vec<PathBuf>,
+    /// Where the program makes workspaces of its own for sessions.
+    pub(crate) session_workspaces: Option<PathBuf>,
     pub(crate) configuration: Configuration,
     pub(crate) gate: Gate,
     pub(crate) bus: EventBus,

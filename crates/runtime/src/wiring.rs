@@ -34,7 +34,10 @@ impl Runtime {
             .as_ref()
             .and_then(|file| file.path.parent())
             .map(Path::to_path_buf);
-        let mut builder = Self::builder().store(store).lock_folder(data.locks());
+        let mut builder = Self::builder()
+            .store(store)
+            .lock_folder(data.locks())
+            .session_workspaces(absolute(&data.workspaces()));
         for (name, settings) in &configuration.providers {
             let id = ProviderId::new(name.as_str());
             own_files.extend(

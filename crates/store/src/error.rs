@@ -72,7 +72,8 @@ pub enum StoreError {
     },
     /// The file or its folder may be read and not written.
     #[error(
-        "{path} cannot be written: it or its folder is read-only. Make both writable, or choose another file with `[store] path`"
+        "{path} cannot be written: it or its folder is read-only. Make both writable, or choose another \
+         file with `[store] path`"
     )]
     Unwritable {
         /// The file.
@@ -83,7 +84,8 @@ pub enum StoreError {
     },
     /// The file cannot be opened or made.
     #[error(
-        "{path} cannot be opened as a store. It has to be a file, new or existing, that may be read and written, in a folder of which the same is true; choose another with `[store] path`"
+        "{path} cannot be opened as a store. It has to be a file, new or existing, that may be read and \
+         written, in a folder of which the same is true; choose another with `[store] path`"
     )]
     Unopenable {
         /// The file.
@@ -94,7 +96,8 @@ pub enum StoreError {
     },
     /// No room is left.
     #[error(
-        "{path}: the disk is full. Nothing of this commit was written, the store is as it was before; make room and try again"
+        "{path}: the disk is full. Nothing of this was written, the store is as it was before; make \
+         room and try again"
     )]
     Full {
         /// The file.
@@ -104,7 +107,11 @@ pub enum StoreError {
         cause: Cause,
     },
     /// Another process held the file too long.
-    #[error("{path}: another process kept the file locked for {} s. Nothing was written; try again, or end that process", .waited.as_secs())]
+    #[error(
+        "{path}: another process kept the file locked for {} s. Nothing was written; try again, or end \
+         that process",
+        .waited.as_secs()
+    )]
     Busy {
         /// The file.
         path: PathBuf,
@@ -113,7 +120,8 @@ pub enum StoreError {
     },
     /// A text is larger than SQLite can keep.
     #[error(
-        "{path}: a text of this commit is too large to be stored (the most are 1,000,000,000 bytes). Nothing was written; cut it"
+        "{path}: a text of this commit is too large to be stored (the most are 1,000,000,000 bytes). \
+         Nothing was written; cut it"
     )]
     TooLarge {
         /// The file.
@@ -182,7 +190,8 @@ pub enum StoreError {
     },
     /// [`SessionState::Erased`](crate::SessionState::Erased) was asked for by a patch, which erases nothing.
     #[error(
-        "session {session} cannot be patched to be erased; that takes an erasing write, which also removes its content"
+        "session {session} cannot be patched to be erased; that takes an erasing write, which also removes \
+         its content"
     )]
     ErasedByPatch {
         /// The session.
@@ -198,7 +207,8 @@ pub enum StoreError {
         /// The label it was to get.
         given: Label,
     },
-    /// An entry does not follow the last one: the session was changed by somebody else, or the caller is wrong.
+    /// An entry does not follow the last one: the session was changed by somebody else, or the caller is
+    /// wrong.
     #[error(
         "entry {given} of session {session} does not follow: the next one is {expected}. \
          Does another program continue this session? Read it again"

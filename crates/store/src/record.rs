@@ -55,8 +55,8 @@ pub struct SessionSummary {
     pub entries: u64,
     /// What its model calls cost so far.
     pub usage: Usage,
-    /// The first words of the first message a person wrote: at most 80 characters, on one line, without control
-    /// characters. Empty if there are none.
+    /// The first words of the first message a person wrote: at most 80 characters, on one line, without
+    /// control characters. Empty if there are none.
     pub title: String,
 }
 

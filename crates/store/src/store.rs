@@ -4,6 +4,7 @@ use crate::{
     CallRecord, Checkpoint, Committed, EventFilter, FileLabel, NewEvent, NewSession, SessionList,
     SessionPatch, SessionRecord, SessionSummary, SourceText, StoreError, StoredEvent,
 };
+use serde::{Deserialize, Serialize};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,13 +15,14 @@ use tidegate_policy::{CallId, EventId, SessionId, SessionName, SourceId, ToolNam
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What a commit survives. `[store] durability` in the configuration.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Durability {
     /// `power`: loss of power. Each commit waits until the disk has it.
     #[default]
     Power,
-    /// `process`: the end of the process, however sudden. Commits wait for the operating system alone; loss of
-    /// power may lose the last ones, whole, and never damages the file.
+    /// `process`: the end of the process, however sudden. Commits wait for the operating system alone; loss
+    /// of power may lose the last ones, whole, and never damages the file.
     Process,
 }
 
@@ -121,8 +123,8 @@ pub trait Store: Send + Sync {
     fn file_label<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<Option<FileLabel>, StoreError>>;
 }
 
-/// One write of a commit. Those that name a session fail with [`StoreError::UnknownSession`] if there is none,
-/// and with [`StoreError::Erased`] if it was erased.
+/// One write of a commit. Those that name a session fail with [`StoreError::UnknownSession`] if there is
+/// none, and with [`StoreError::Erased`] if it was erased.
 #[derive(Clone, Debug)]
 pub enum Write {
     /// Creates a session. Fails if its name is taken, or its id.
@@ -133,8 +135,8 @@ pub enum Write {
     Append(SessionId, Vec<Arc<Entry>>),
     /// Replaces the session's checkpoint.
     Checkpoint(SessionId, Checkpoint),
-    /// Journals that a call is about to run. A second start of the same call counts up `attempts`; a call that
-    /// has its result cannot be started again.
+    /// Journals that a call is about to run. A second start of the same call counts up `attempts`; a call
+    /// that has its result cannot be started again.
     CallStarted {
         /// The session.
         session: SessionId,
@@ -161,9 +163,10 @@ pub enum Write {
     Events(SessionId, Vec<NewEvent>),
     /// Remembers the label of a file, in place of an earlier one.
     FileLabel(String, FileLabel),
-    /// Erases a session's content: name, title, prompt, tools, workspace, entries, checkpoint, journal, texts,
-    /// lineage of the taint. Its events stay, each with every text in it that could be content replaced by a
-    /// keyed hash; the row stays as a tombstone with label and counts. Erasing again changes nothing.
+    /// Erases a session's content: name, title, prompt, tools, workspace, entries, checkpoint, journal,
+    /// texts, lineage of the taint. Its events stay, each with every text in it that could be content
+    /// replaced by a keyed hash; the row stays as a tombstone with label and counts. Erasing again changes
+    /// nothing.
     ///
     /// Labels of files that the session wrote stay, with the files' paths: the files are still there.
     EraseSession(SessionId),

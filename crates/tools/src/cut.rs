@@ -34,7 +34,8 @@ pub fn cut_text(text: &str, max_chars: usize, source: &str) -> Option<Cut> {
     }
     let omitted_chars = rest.chars().count();
     let total = kept.chars().count().saturating_add(omitted_chars);
-    let text = format!("{kept}\n[cut: {omitted_chars} of {total} characters left out; full text: source {source}]");
+    let text =
+        format!("{kept}\n[cut: {omitted_chars} of {total} characters left out; full text: source {source}]");
     Some(Cut { text, omitted_chars })
 }
 
@@ -60,5 +61,9 @@ fn boundary_at_or_before(text: &str, end: usize) -> usize {
     }
     let boundary = cursor.prev_boundary(text, 0).ok().flatten().unwrap_or(0);
     let broken = text.get(boundary..end).unwrap_or_default();
-    if broken.chars().count() > LONGEST_CHARACTER { end } else { boundary }
+    if broken.chars().count() > LONGEST_CHARACTER {
+        end
+    } else {
+        boundary
+    }
 }

@@ -100,7 +100,10 @@ impl Registry {
             return Err(RegistryError::InvalidName { name });
         }
         if definition.policy.name != name {
-            return Err(RegistryError::NameMismatch { spec: name, policy: definition.policy.name.clone() });
+            return Err(RegistryError::NameMismatch {
+                spec: name,
+                policy: definition.policy.name.clone(),
+            });
         }
         if self.tools.contains_key(&name) {
             return Err(RegistryError::Duplicate { name });
@@ -112,7 +115,14 @@ impl Registry {
         require_object(&name, &spec.input_schema)?;
         require_control_arguments(&name, &spec.input_schema, &definition.policy.control_arguments)?;
         let validator = Arc::new(compile(&name, &definition.spec.input_schema, &spec.input_schema)?);
-        self.tools.insert(name, Registered { tool, spec, validator });
+        self.tools.insert(
+            name,
+            Registered {
+                tool,
+                spec,
+                validator,
+            },
+        );
         Ok(())
     }
 
@@ -128,12 +138,16 @@ impl Registry {
 
     /// What `role` may see, sorted by name.
     pub fn specs(&self, role: Role) -> Vec<ToolSpec> {
-        self.visible(role).map(|registered| registered.spec.clone()).collect()
+        self.visible(role)
+            .map(|registered| registered.spec.clone())
+            .collect()
     }
 
     /// The names of what `role` may see and run, in order.
     pub fn names(&self, role: Role) -> Vec<ToolName> {
-        self.visible(role).map(|registered| registered.spec.name.clone()).collect()
+        self.visible(role)
+            .map(|registered| registered.spec.name.clone())
+            .collect()
     }
 
     /// How many tools there are, whatever the role.
@@ -181,8 +195,10 @@ impl Registry {
         let all = known.clone();
         match self.tools.get(name).filter(|_| known.any(|one| one == name)) {
             Some(Registered { spec, validator, .. }) => {
-                let arguments = parse_arguments(arguments)
-                    .map_err(|cause| ArgumentsError::Unparsable { tool: name.clone(), cause })?;
+                let arguments = parse_arguments(arguments).map_err(|cause| ArgumentsError::Unparsable {
+                    tool: name.clone(),
+                    cause,
+                })?;
                 check(name, arguments, validator, &spec.input_schema)
             }
             None => Err(ArgumentsError::UnknownTool {
@@ -194,7 +210,9 @@ impl Registry {
     }
 
     fn visible(&self, role: Role) -> impl Iterator<Item = &Registered> {
-        self.tools.values().filter(move |registered| registered.tool.definition().policy.role <= role)
+        self.tools
+            .values()
+            .filter(move |registered| registered.tool.definition().policy.role <= role)
     }
 }
 
@@ -206,7 +224,9 @@ impl fmt::Debug for Registry {
 
 fn is_valid_name(name: &str) -> bool {
     (1..=LONGEST_NAME).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 fn require_object(name: &ToolName, schema: &Value) -> Result<(), RegistryError> {
@@ -216,22 +236,39 @@ fn require_object(name: &ToolName, schema: &Value) -> Result<(), RegistryError> 
         None if schema.is_object() => "one without \"type\"".into(),
         None => format!("{schema}"),
     };
-    Err(RegistryError::NotAnObjectSchema { name: name.clone(), found })
+    Err(RegistryError::NotAnObjectSchema {
+        name: name.clone(),
+        found,
+    })
 }
 
-fn require_control_arguments(name: &ToolName, schema: &Value, declared: &[String]) -> Result<(), RegistryError> {
+fn require_control_arguments(
+    name: &ToolName,
+    schema: &Value,
+    declared: &[String],
+) -> Result<(), RegistryError> {
     let none = Map::new();
-    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
+    let properties = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .unwrap_or(&none);
     if schema.as_object().is_some_and(schema::is_composed) {
         // The argument may be in one of the parts; looking for it there would be guessing.
         return Ok(());
     }
-    match declared.iter().find(|argument| !properties.contains_key(*argument)) {
+    match declared
+        .iter()
+        .find(|argument| !properties.contains_key(*argument))
+    {
         None => Ok(()),
         Some(argument) => Err(RegistryError::UnknownControlArgument {
             name: name.clone(),
             argument: argument.clone(),
-            arguments: properties.keys().map(String::as_str).collect::<Vec<_>>().join(", "),
+            arguments: properties
+                .keys()
+                .map(String::as_str)
+                .collect::<Vec<_>>()
+                .join(", "),
         }),
     }
 }
@@ -241,9 +278,11 @@ fn require_control_arguments(name: &ToolName, schema: &Value, declared: &[String
 fn compile(name: &ToolName, written: &Value, normalised: &Value) -> Result<Validator, RegistryError> {
     // Whether `format` is checked would otherwise depend on the draft.
     let build = |schema| jsonschema::options().should_validate_formats(false).build(schema);
-    build(written).or_else(|_| build(normalised)).map_err(|cause| RegistryError::InvalidSchema {
-        name: name.clone(),
-        at: cause.instance_path().as_str().to_owned(),
-        cause: Box::new(cause),
-    })
+    build(written)
+        .or_else(|_| build(normalised))
+        .map_err(|cause| RegistryError::InvalidSchema {
+            name: name.clone(),
+            at: cause.instance_path().as_str().to_owned(),
+            cause: Box::new(cause),
+        })
 }

@@ -17,7 +17,11 @@ const ALTERNATIVES: usize = 20;
 pub(crate) fn signature(schema: &Value, root: &Value) -> String {
     let text = write(schema, root, DEPTH);
     let kept = crate::graphemes_within(&text, LENGTH);
-    if kept.len() == text.len() { text } else { format!("{kept}…") }
+    if kept.len() == text.len() {
+        text
+    } else {
+        format!("{kept}…")
+    }
 }
 
 fn write(schema: &Value, root: &Value, depth: usize) -> String {
@@ -27,7 +31,10 @@ fn write(schema: &Value, root: &Value, depth: usize) -> String {
         _ => return "anything".into(),
     };
     if let Some(reference) = keywords.get("$ref").and_then(Value::as_str) {
-        return match reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer)) {
+        return match reference
+            .strip_prefix('#')
+            .and_then(|pointer| root.pointer(pointer))
+        {
             Some(target) if depth > 0 => write(target, root, depth - 1),
             _ => "object".into(),
         };
@@ -39,15 +46,20 @@ fn write(schema: &Value, root: &Value, depth: usize) -> String {
         return alternatives(options.iter().map(shown));
     }
     for keyword in ["anyOf", "oneOf"] {
-        if let (Some(Value::Array(options)), false) = (keywords.get(keyword), keywords.contains_key("properties")) {
+        if let (Some(Value::Array(options)), false) =
+            (keywords.get(keyword), keywords.contains_key("properties"))
+        {
             return alternatives(options.iter().map(|option| write(option, root, depth)));
         }
     }
     match keywords.get("type") {
         Some(Value::String(kind)) => typed(kind, keywords, root, depth),
-        Some(Value::Array(kinds)) => {
-            alternatives(kinds.iter().filter_map(Value::as_str).map(|kind| typed(kind, keywords, root, depth)))
-        }
+        Some(Value::Array(kinds)) => alternatives(
+            kinds
+                .iter()
+                .filter_map(Value::as_str)
+                .map(|kind| typed(kind, keywords, root, depth)),
+        ),
         _ if keywords.contains_key("properties") => object(keywords, root, depth),
         _ => "anything".into(),
     }
@@ -78,7 +90,14 @@ fn object(keywords: &Map<String, Value>, root: &Value, depth: usize) -> String {
         .map(|(name, schema)| {
             let optional = !required.contains(name.as_str());
             let mark = if optional { "?" } else { "" };
-            (optional, format!("{}{mark}: {}", Value::from(name.as_str()), write(schema, root, depth - 1)))
+            (
+                optional,
+                format!(
+                    "{}{mark}: {}",
+                    Value::from(name.as_str()),
+                    write(schema, root, depth - 1)
+                ),
+            )
         })
         .collect();
     // What has to be there comes first.
@@ -102,7 +121,11 @@ fn alternatives(options: impl Iterator<Item = String>) -> String {
         known.truncate(ALTERNATIVES);
         known.push("...".into());
     }
-    if known.is_empty() { "null".into() } else { known.join(" | ") }
+    if known.is_empty() {
+        "null".into()
+    } else {
+        known.join(" | ")
+    }
 }
 
 /// How many characters of a given text are shown.

@@ -25,8 +25,11 @@ pub struct NewCognitiveLevel {
 
 /// Its spec when `targets`, at least one, may be chosen. They are listed lowest first, each once.
 pub fn new_cognitive_level(targets: &[Tier]) -> ToolSpec {
-    let offered: Vec<&str> =
-        Tier::ALL.into_iter().filter(|tier| targets.contains(tier)).map(Tier::as_str).collect();
+    let offered: Vec<&str> = Tier::ALL
+        .into_iter()
+        .filter(|tier| targets.contains(tier))
+        .map(Tier::as_str)
+        .collect();
     ToolSpec {
         name: NEW_COGNITIVE_LEVEL.into(),
         description: NEW_COGNITIVE_LEVEL_DESCRIPTION.trim_end().into(),

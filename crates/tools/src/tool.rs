@@ -88,7 +88,10 @@ pub struct ToolOutput {
 impl ToolOutput {
     /// A text that came from nothing but the call itself.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { content: vec![Content::text(text)], label: Label::BOTTOM }
+        Self {
+            content: vec![Content::text(text)],
+            label: Label::BOTTOM,
+        }
     }
 
     /// The same with `label` joined.
@@ -112,7 +115,10 @@ pub struct ToolError {
 impl ToolError {
     /// An error that tells nothing of what was read.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), label: Label::BOTTOM }
+        Self {
+            message: message.into(),
+            label: Label::BOTTOM,
+        }
     }
 
     /// The same with `label` joined.

@@ -1,6 +1,8 @@
 //! Tools made of async functions.
 
-use crate::{BoxFuture, CallContext, PreparedCall, Tool, ToolDefinition, ToolError, ToolOutput, arguments_schema};
+use crate::{
+    BoxFuture, CallContext, PreparedCall, Tool, ToolDefinition, ToolError, ToolOutput, arguments_schema,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -53,7 +55,11 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> TypedTool<A> {
         };
         let work = Arc::new(work);
         Self {
-            definition: ToolDefinition { spec, policy, timeout: None },
+            definition: ToolDefinition {
+                spec,
+                policy,
+                timeout: None,
+            },
             work: Arc::new(move |arguments, context| {
                 let work = Arc::clone(&work);
                 Box::pin(async move { work(arguments, context).await?.into_output() })

@@ -72,7 +72,11 @@ fn quoted(name: &ToolName) -> String {
 
 fn there_are(nearest: Option<&ToolName>, available: &[ToolName]) -> String {
     let names: Vec<&str> = available.iter().map(ToolName::as_str).collect();
-    let list = if names.is_empty() { "no tools are offered".into() } else { format!("there are: {}", names.join(", ")) };
+    let list = if names.is_empty() {
+        "no tools are offered".into()
+    } else {
+        format!("there are: {}", names.join(", "))
+    };
     match nearest {
         Some(nearest) => format!("did you mean {nearest}? {list}"),
         None => list,
@@ -104,7 +108,11 @@ pub(crate) fn check(
             let more = told.len().saturating_sub(PROBLEMS);
             told.truncate(PROBLEMS);
             let expected = signature(schema, schema);
-            Err(ArgumentsError::Unfit { tool: tool.clone(), problems: Problems { told, more }, expected })
+            Err(ArgumentsError::Unfit {
+                tool: tool.clone(),
+                problems: Problems { told, more },
+                expected,
+            })
         }
     }
 }
@@ -140,7 +148,10 @@ fn problems(error: &ValidationError<'_>, root: &Value) -> Vec<(String, String)> 
         ValidationErrorKind::AdditionalProperties { unexpected }
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
             let known = property_names(error, root);
-            unexpected.iter().map(|name| (at.to_owned(), unknown_property(at, name, &known))).collect()
+            unexpected
+                .iter()
+                .map(|name| (at.to_owned(), unknown_property(at, name, &known)))
+                .collect()
         }
         _ => vec![problem(at, told(error))],
     }
@@ -161,7 +172,10 @@ fn is_wrong_kind(error: &ValidationError<'_>, at: &str) -> bool {
 
 fn wrong_alternative(error: &ValidationError<'_>, root: &Value) -> String {
     let parent = parent_schema(error, root);
-    let valid = parent.map_or_else(|| "one of the alternatives".into(), |schema| signature(schema, root));
+    let valid = parent.map_or_else(
+        || "one of the alternatives".into(),
+        |schema| signature(schema, root),
+    );
     format!("must be {valid}, not {}", shown(error.instance()))
 }
 
@@ -170,7 +184,9 @@ fn told(error: &ValidationError<'_>) -> String {
     let given = shown(error.instance());
     match error.kind() {
         ValidationErrorKind::Type { kind } => format!("must be {}, not {given}", type_names(kind)),
-        ValidationErrorKind::Constant { expected_value } => format!("must be {}, not {given}", shown(expected_value)),
+        ValidationErrorKind::Constant { expected_value } => {
+            format!("must be {}, not {given}", shown(expected_value))
+        }
         ValidationErrorKind::Enum { options } => not_listed(options, error.instance()),
         ValidationErrorKind::Minimum { limit } => format!("must be at least {limit}, not {given}"),
         ValidationErrorKind::Maximum { limit } => format!("must be at most {limit}, not {given}"),
@@ -179,12 +195,18 @@ fn told(error: &ValidationError<'_>) -> String {
         ValidationErrorKind::MultipleOf { multiple_of } => {
             format!("must be a multiple of {multiple_of}, not {given}")
         }
-        ValidationErrorKind::MinLength { limit } => format!("must have at least {}", count(*limit, "character")),
-        ValidationErrorKind::MaxLength { limit } => format!("must have at most {}", count(*limit, "character")),
+        ValidationErrorKind::MinLength { limit } => {
+            format!("must have at least {}", count(*limit, "character"))
+        }
+        ValidationErrorKind::MaxLength { limit } => {
+            format!("must have at most {}", count(*limit, "character"))
+        }
         ValidationErrorKind::MinItems { limit } => format!("must have at least {}", count(*limit, "item")),
         ValidationErrorKind::MaxItems { limit } => format!("must have at most {}", count(*limit, "item")),
         ValidationErrorKind::UniqueItems => "must not have the same item twice".into(),
-        ValidationErrorKind::Pattern { pattern } => format!("must match the pattern {pattern}, unlike {given}"),
+        ValidationErrorKind::Pattern { pattern } => {
+            format!("must match the pattern {pattern}, unlike {given}")
+        }
         ValidationErrorKind::Format { format } => format!("must be written as {format}, unlike {given}"),
         ValidationErrorKind::FalseSchema => "must not be there".into(),
         _ => format!("does not fit: {}", error.masked_with(given.as_str())),
@@ -192,7 +214,11 @@ fn told(error: &ValidationError<'_>) -> String {
 }
 
 fn count(limit: u64, what: &str) -> String {
-    if limit == 1 { format!("1 {what}") } else { format!("{limit} {what}s") }
+    if limit == 1 {
+        format!("1 {what}")
+    } else {
+        format!("{limit} {what}s")
+    }
 }
 
 fn not_listed(options: &Value, given: &Value) -> String {
@@ -212,10 +238,17 @@ fn not_listed(options: &Value, given: &Value) -> String {
 }
 
 fn unknown_property(at: &str, name: &str, known: &[&str]) -> String {
-    let inside = if at.is_empty() { String::new() } else { format!(" in {}", place(at)) };
+    let inside = if at.is_empty() {
+        String::new()
+    } else {
+        format!(" in {}", place(at))
+    };
     let name_shown = shown(&Value::from(name));
     match nearest_name(name, known.iter().copied()) {
-        Some(near) => format!("{name_shown} is not an argument{inside}; did you mean {}?", shown(&Value::from(near))),
+        Some(near) => format!(
+            "{name_shown} is not an argument{inside}; did you mean {}?",
+            shown(&Value::from(near))
+        ),
         None => format!("{name_shown} is not an argument{inside}"),
     }
 }
@@ -260,8 +293,11 @@ fn type_names(kind: &TypeKind) -> String {
         TypeKind::Single(kind) => name(*kind).into(),
         TypeKind::Multiple(kinds) => {
             // "or null" would only tell a model that it may leave the argument out.
-            let names: Vec<&str> =
-                kinds.iter().filter(|kind| !matches!(kind, JsonType::Null)).map(name).collect();
+            let names: Vec<&str> = kinds
+                .iter()
+                .filter(|kind| !matches!(kind, JsonType::Null))
+                .map(name)
+                .collect();
             names.join(" or ")
         }
     }
@@ -279,7 +315,12 @@ pub fn nearest_name<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) 
     names
         .into_iter()
         .filter(|name| name.len() <= LONGEST)
-        .map(|name| (strsim::normalized_damerau_levenshtein(&wanted, &name.to_lowercase()), name))
+        .map(|name| {
+            (
+                strsim::normalized_damerau_levenshtein(&wanted, &name.to_lowercase()),
+                name,
+            )
+        })
         .filter(|(similarity, _)| *similarity >= 0.6)
         .fold(None, |best: Option<(f64, &str)>, (similarity, name)| match best {
             Some((top, _)) if top >= similarity => best,

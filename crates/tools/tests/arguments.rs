@@ -89,14 +89,21 @@ fn every_message_says_what_is_wrong_where_and_what_is_valid() {
         json!({ "path": [long.clone()], "mode": long }).to_string(),
         json!({ "path": {"ESC\u{1b}[31m": 1}, "bidi\u{202e}": 2, "mode": "line\nbreak\u{200b}" }).to_string(),
     ];
-    let messages: Vec<String> =
-        table.iter().map(|arguments| format!("{:.70}\n    {}", escaped(arguments), told(arguments))).collect();
+    let messages: Vec<String> = table
+        .iter()
+        .map(|arguments| format!("{:.70}\n    {}", escaped(arguments), told(arguments)))
+        .collect();
     insta::assert_snapshot!(messages.join("\n"));
 }
 
 #[test]
 fn a_name_nobody_knows_is_answered_with_those_there_are() {
-    let told = |name: &str, role: Role| registry().check_for(role, &name.into(), "{}").unwrap_err().to_string();
+    let told = |name: &str, role: Role| {
+        registry()
+            .check_for(role, &name.into(), "{}")
+            .unwrap_err()
+            .to_string()
+    };
     insta::assert_snapshot!(
         [
             told("reed_file", Role::User),
@@ -121,7 +128,10 @@ fn a_name_nobody_knows_is_answered_with_those_there_are() {
 #[test]
 fn a_tool_the_role_may_not_see_is_answered_like_one_that_does_not_exist() {
     let answer = |registry: &Registry| {
-        registry.check_for(Role::User, &"run_command".into(), r#"{"path": "a"}"#).unwrap_err().to_string()
+        registry
+            .check_for(Role::User, &"run_command".into(), r#"{"path": "a"}"#)
+            .unwrap_err()
+            .to_string()
     };
     let mut without = Registry::new();
     for name in ["read_file", "write_file"] {
@@ -129,7 +139,11 @@ fn a_tool_the_role_may_not_see_is_answered_like_one_that_does_not_exist() {
         without.register(Arc::new(tool)).unwrap();
     }
     assert_eq!(answer(&registry()), answer(&without));
-    assert!(registry().check_for(Role::Admin, &"run_command".into(), r#"{"path": "a"}"#).is_ok());
+    assert!(
+        registry()
+            .check_for(Role::Admin, &"run_command".into(), r#"{"path": "a"}"#)
+            .is_ok()
+    );
 }
 
 #[test]

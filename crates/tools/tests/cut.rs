@@ -55,9 +55,18 @@ fn cutting_a_hundred_megabytes_segments_only_the_place_of_the_cut() {
 
 /// Texts rich in what goes wrong: joiners, flags, accents, jamo, line ends.
 fn text() -> impl Strategy<Value = String> {
-    const PIECES: [&str; 17] = ["a", "é", "e\u{301}", "\u{200d}", "👩", "👧", "🏽", "🇩", "🇪", "\r", "\n", "✓", "你", "ᄀ", "ᅡ", "क", "्"];
-    proptest::collection::vec(prop_oneof![proptest::sample::select(&PIECES[..]).prop_map(str::to_owned), ".{0,3}"], 0..40)
-        .prop_map(|pieces| pieces.concat())
+    const PIECES: [&str; 17] = [
+        "a", "é", "e\u{301}", "\u{200d}", "👩", "👧", "🏽", "🇩", "🇪", "\r", "\n", "✓", "你", "ᄀ", "ᅡ", "क",
+        "्",
+    ];
+    proptest::collection::vec(
+        prop_oneof![
+            proptest::sample::select(&PIECES[..]).prop_map(str::to_owned),
+            ".{0,3}"
+        ],
+        0..40,
+    )
+    .prop_map(|pieces| pieces.concat())
 }
 
 proptest! {

@@ -26,7 +26,11 @@ impl Tool for Foreign {
 
 fn foreign(name: &str, schema: Value) -> ToolDefinition {
     ToolDefinition {
-        spec: ToolSpec { name: name.into(), description: format!("does {name}"), input_schema: schema },
+        spec: ToolSpec {
+            name: name.into(),
+            description: format!("does {name}"),
+            input_schema: schema,
+        },
         policy: ToolPolicy {
             name: name.into(),
             role: Role::User,
@@ -74,11 +78,26 @@ fn a_tool_that_cannot_work_is_refused_with_the_reason() {
         foreign("t", json!({})),
         foreign("t", json!({"type": "string"})),
         foreign("t", json!({"type": ["object", "null"]})),
-        foreign("t", json!({"type": "object", "properties": {"a": {"type": "txt"}}})),
-        foreign("t", json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/missing"}}})),
-        foreign("t", json!({"type": "object", "properties": {"a": {"$ref": "https://example.com/schema"}}})),
-        foreign("t", json!({"type": "object", "properties": {"a": {"pattern": "("}}})),
-        foreign("t", json!({"$schema": "https://example.com/unknown", "type": "object"})),
+        foreign(
+            "t",
+            json!({"type": "object", "properties": {"a": {"type": "txt"}}}),
+        ),
+        foreign(
+            "t",
+            json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/missing"}}}),
+        ),
+        foreign(
+            "t",
+            json!({"type": "object", "properties": {"a": {"$ref": "https://example.com/schema"}}}),
+        ),
+        foreign(
+            "t",
+            json!({"type": "object", "properties": {"a": {"pattern": "("}}}),
+        ),
+        foreign(
+            "t",
+            json!({"$schema": "https://example.com/unknown", "type": "object"}),
+        ),
     ];
     insta::assert_snapshot!(table.map(register).join("\n"));
 }
@@ -86,11 +105,16 @@ fn a_tool_that_cannot_work_is_refused_with_the_reason() {
 #[test]
 fn a_second_tool_of_the_same_name_is_refused_and_the_first_stays() {
     let mut registry = Registry::new();
-    registry.register(Arc::new(Foreign(foreign("a", json!({"type": "object"}))))).unwrap();
+    registry
+        .register(Arc::new(Foreign(foreign("a", json!({"type": "object"})))))
+        .unwrap();
     let before = registry.specs(Role::Admin);
     let second = foreign("a", json!({"type": "object", "properties": {"x": {}}}));
     let error = registry.register(Arc::new(Foreign(second))).unwrap_err();
-    assert_eq!(error.to_string(), "there are two tools named a; give one of them another name, or register only one");
+    assert_eq!(
+        error.to_string(),
+        "there are two tools named a; give one of them another name, or register only one"
+    );
     assert_eq!(registry.specs(Role::Admin), before);
     assert_eq!(registry.len(), 1);
 }
@@ -103,7 +127,13 @@ fn each_role_sees_the_tools_up_to_its_own() {
         definition.policy.role = role;
         registry.register(Arc::new(Foreign(definition))).unwrap();
     }
-    let seen = |role| registry.names(role).iter().map(ToString::to_string).collect::<Vec<_>>();
+    let seen = |role| {
+        registry
+            .names(role)
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(seen(Role::Guest), ["c"]);
     assert_eq!(seen(Role::User), ["b", "c"]);
     assert_eq!(seen(Role::Admin), ["a", "b", "c"]);
@@ -129,10 +159,16 @@ fn schemas_of_other_makers_are_brought_into_one_form_and_lose_nothing_needed() {
         "definitions": {"Address": {"title": "Address", "type": "string", "format": "email"}}
     });
     let mut registry = Registry::new();
-    registry.register(Arc::new(Foreign(foreign("mcp_send", written)))).unwrap();
+    registry
+        .register(Arc::new(Foreign(foreign("mcp_send", written))))
+        .unwrap();
     insta::assert_json_snapshot!(registry.specs(Role::User));
     // What is not forbidden by its maker stays allowed.
-    assert!(registry.check(&"mcp_send".into(), r#"{"to": "a", "title": "b", "more": 1}"#).is_ok());
+    assert!(
+        registry
+            .check(&"mcp_send".into(), r#"{"to": "a", "title": "b", "more": 1}"#)
+            .is_ok()
+    );
     assert!(registry.check(&"mcp_send".into(), r#"{"to": "a"}"#).is_err());
 }
 

@@ -13,8 +13,8 @@ use tidegate_policy::{
     Classification, Label, Resource, ResourceKind, ResourceRef, Role, SessionId, SinkLevel, TurnId,
 };
 use tidegate_tools::{
-    BoxFuture, CallContext, Cancel, IntoOutput, Json, NeverCancelled, Registry, Tool, ToolError, ToolOutput, TypedTool,
-    new_cognitive_level, until_cancelled,
+    BoxFuture, CallContext, Cancel, IntoOutput, Json, NeverCancelled, Registry, Tool, ToolError, ToolOutput,
+    TypedTool, new_cognitive_level, until_cancelled,
 };
 
 fn context() -> CallContext {
@@ -47,20 +47,31 @@ struct Letter {
 }
 
 fn send() -> TypedTool<Letter> {
-    TypedTool::new("send_letter", "Sends a letter.", |letter: Letter, context: CallContext| async move {
-        if letter.copies > 3 {
-            return Err(ToolError::new("at most 3 copies"));
-        }
-        Ok(json!({"to": letter.to, "call": context.call, "notes": letter.notes}))
-    })
+    TypedTool::new(
+        "send_letter",
+        "Sends a letter.",
+        |letter: Letter, context: CallContext| async move {
+            if letter.copies > 3 {
+                return Err(ToolError::new("at most 3 copies"));
+            }
+            Ok(json!({"to": letter.to, "call": context.call, "notes": letter.notes}))
+        },
+    )
 }
 
 #[tokio::test]
 async fn a_typed_tool_runs_its_function_with_arguments_and_context() {
-    let output = call(&send(), json!({"to": "Ada", "notes": {"b": "2", "a": "1"}})).await.unwrap();
-    assert_eq!(joined_text(&output.content), r#"{"call":"call_1_0","notes":{"a":"1","b":"2"},"to":"Ada"}"#);
+    let output = call(&send(), json!({"to": "Ada", "notes": {"b": "2", "a": "1"}}))
+        .await
+        .unwrap();
+    assert_eq!(
+        joined_text(&output.content),
+        r#"{"call":"call_1_0","notes":{"a":"1","b":"2"},"to":"Ada"}"#
+    );
     assert_eq!(output.label, Label::BOTTOM);
-    let error = call(&send(), json!({"to": "Ada", "copies": 4})).await.unwrap_err();
+    let error = call(&send(), json!({"to": "Ada", "copies": 4}))
+        .await
+        .unwrap_err();
     assert_eq!(error, ToolError::new("at most 3 copies"));
 }
 
@@ -95,9 +106,16 @@ async fn resources_are_resolved_when_prepared_and_again_before_running() {
     let changed = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&changed);
     let tool = send().resources(move |letter| {
-        let level = if seen.load(Ordering::SeqCst) { Classification::Public } else { Classification::Internal };
+        let level = if seen.load(Ordering::SeqCst) {
+            Classification::Public
+        } else {
+            Classification::Internal
+        };
         vec![Resource::Sink {
-            what: ResourceRef { kind: ResourceKind::Recipient, name: letter.to.clone() },
+            what: ResourceRef {
+                kind: ResourceKind::Recipient,
+                name: letter.to.clone(),
+            },
             level: SinkLevel::Level(level),
         }]
     });
@@ -144,7 +162,11 @@ fn flattened_alternatives_still_accept_their_own_arguments_and_no_others() {
     }
     let mut registry = Registry::new();
     registry
-        .register(Arc::new(TypedTool::new("fetch", "", |_: Fetch, _: CallContext| async { Ok("") })))
+        .register(Arc::new(TypedTool::new(
+            "fetch",
+            "",
+            |_: Fetch, _: CallContext| async { Ok("") },
+        )))
         .unwrap();
     let fits = |arguments: &str| registry.check(&"fetch".into(), arguments).is_ok();
     assert!(fits(r#"{"path": "a"}"#));
@@ -161,7 +183,10 @@ fn results_are_written_with_sorted_keys() {
         cloud: bool,
     }
     let text = |output: Result<ToolOutput, ToolError>| joined_text(&output.unwrap().content);
-    assert_eq!(text(Json(Weather { wind: 3, cloud: true }).into_output()), r#"{"cloud":true,"wind":3}"#);
+    assert_eq!(
+        text(Json(Weather { wind: 3, cloud: true }).into_output()),
+        r#"{"cloud":true,"wind":3}"#
+    );
     assert_eq!(text(String::from("a").into_output()), "a");
     assert_eq!(text("b".into_output()), "b");
     assert_eq!(text(json!([1]).into_output()), "[1]");
@@ -169,7 +194,10 @@ fn results_are_written_with_sorted_keys() {
     assert_eq!(labelled.clone().into_output(), Ok(labelled));
     // JSON has no keys but text.
     let error = Json(BTreeMap::from([([1, 2], 3)])).into_output().unwrap_err();
-    assert_eq!(error.message, "the result cannot be written as JSON: key must be a string");
+    assert_eq!(
+        error.message,
+        "the result cannot be written as JSON: key must be a string"
+    );
 }
 
 #[test]
@@ -216,7 +244,10 @@ async fn cancelled_work_stops_where_it_stands_and_is_dropped() {
     assert_eq!(Arc::strong_count(&held), 1);
 
     let begun = AtomicBool::new(false);
-    assert_eq!(until_cancelled(&cancel, async { begun.store(true, Ordering::SeqCst) }).await, None);
+    assert_eq!(
+        until_cancelled(&cancel, async { begun.store(true, Ordering::SeqCst) }).await,
+        None
+    );
     assert!(!begun.load(Ordering::SeqCst));
     assert_eq!(until_cancelled(&NeverCancelled, async { 2 }).await, Some(2));
 }

@@ -9,12 +9,15 @@ use tempfile::TempDir;
 use tidegate_builtins::{Workspace, file_tools};
 use tidegate_message::joined_text;
 use tidegate_policy::{
-    Classification, Gate, Label, PathRules, PathRulesBuilder, Resource, SessionFacts, SessionId, SinkLevel, Taint,
-    TurnId,
+    Classification, Gate, Label, PathRules, PathRulesBuilder, Resource, SessionFacts, SessionId, SinkLevel,
+    Taint, TurnId,
 };
 use tidegate_tools::{
-    BoxFuture, CallContext, FileLabels, FileLabelsError, KnownFile, NeverCancelled, PreparedCall, Registry, ToolError,
+    BoxFuture, CallContext, FileLabels, FileLabelsError, KnownFile, NeverCancelled, PreparedCall, Registry,
+    ToolError,
 };
+
+type Look = Box<dyn Fn(&Path) + Send>;
 
 /// Labels of files, in memory.
 #[derive(Default)]
@@ -22,7 +25,7 @@ pub(crate) struct Labels {
     files: Mutex<BTreeMap<PathBuf, KnownFile>>,
     broken: Mutex<bool>,
     /// Called before a label is recorded.
-    before_put: Mutex<Option<Box<dyn Fn(&Path) + Send>>>,
+    before_put: Mutex<Option<Look>>,
 }
 
 impl Labels {
@@ -44,7 +47,10 @@ impl Labels {
 
     fn check(&self, action: &'static str) -> Result<(), FileLabelsError> {
         if *self.broken.lock().unwrap() {
-            return Err(FileLabelsError { action, cause: "the database is locked".into() });
+            return Err(FileLabelsError {
+                action,
+                cause: "the database is locked".into(),
+            });
         }
         Ok(())
     }
@@ -65,6 +71,10 @@ impl FileLabels for Labels {
                 look(path);
             }
             self.set(path, known);
+            // As a real store does, let others have a turn.
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
             Ok(())
         })
     }
@@ -105,7 +115,12 @@ impl Space {
         for tool in file_tools(&workspace) {
             tools.register(tool).unwrap();
         }
-        Self { home, labels, workspace, tools: Arc::new(tools) }
+        Self {
+            home,
+            labels,
+            workspace,
+            tools: Arc::new(tools),
+        }
     }
 
     pub(crate) fn path(&self, path: &str) -> PathBuf {
@@ -113,7 +128,12 @@ impl Space {
     }
 
     pub(crate) fn outside(&self, path: &str) -> PathBuf {
-        self.home.path().canonicalize().unwrap().join("outside").join(path)
+        self.home
+            .path()
+            .canonicalize()
+            .unwrap()
+            .join("outside")
+            .join(path)
     }
 
     /// Puts a file there as a person would, making folders.
@@ -159,12 +179,20 @@ impl Space {
             .tools
             .check(&tool.into(), &arguments.to_string())
             .unwrap_or_else(|error| panic!("the test's arguments do not fit: {error}"));
-        self.tools.get(&tool.into()).unwrap().prepare(arguments, context).await
+        self.tools
+            .get(&tool.into())
+            .unwrap()
+            .prepare(arguments, context)
+            .await
     }
 
     /// Makes a call as the runtime does: prepare, judge, read the labels again, judge again, run.
     pub(crate) async fn call_in(&self, tool: &str, arguments: Value, context: CallContext) -> Ended {
-        let ended = |how: &str, text: String, label| Ended { how: how.into(), text, label };
+        let ended = |how: &str, text: String, label| Ended {
+            how: how.into(),
+            text,
+            label,
+        };
         let error = |error: ToolError| ended("error", error.message, error.label);
         let refused = |rule: String| ended(&rule, String::new(), Label::BOTTOM);
         let mut prepared = match self.prepare(tool, arguments, &context).await {
@@ -200,8 +228,14 @@ impl Space {
             produced_by: context.label,
             resources,
         };
-        let facts = SessionFacts { taint: &taint, clearance: context.clearance };
-        Gate::default().judge(Flow::ToolCall(&call), facts).rule.map(|rule| rule.to_string())
+        let facts = SessionFacts {
+            taint: &taint,
+            clearance: context.clearance,
+        };
+        Gate::default()
+            .judge(Flow::ToolCall(&call), facts)
+            .rule
+            .map(|rule| rule.to_string())
     }
 
     /// The same in a PUBLIC and TRUSTED context that may read all.
@@ -222,7 +256,10 @@ pub(crate) fn context() -> CallContext {
 }
 
 pub(crate) fn cleared(clearance: Classification) -> CallContext {
-    CallContext { clearance, ..context() }
+    CallContext {
+        clearance,
+        ..context()
+    }
 }
 
 pub(crate) fn tainted(label: Label) -> CallContext {
@@ -239,5 +276,10 @@ pub(crate) fn sink(resources: &[Resource]) -> Option<SinkLevel> {
 
 /// A runtime with few threads.
 pub(crate) fn run<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(work)
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(work)
 }

@@ -7,7 +7,10 @@ use tidegate_policy::Classification::*;
 use tidegate_policy::Label;
 
 fn edit(space: &Space, path: &str, old: &str, new: &str) -> Value {
-    let ended = run(space.call("edit_file", json!({"path": path, "old_text": old, "new_text": new})));
+    let ended = run(space.call(
+        "edit_file",
+        json!({"path": path, "old_text": old, "new_text": new}),
+    ));
     Value::String(format!("{}: {}", ended.how, ended.text))
 }
 
@@ -36,7 +39,10 @@ fn a_piece_is_replaced_and_the_lines_around_it_are_shown() {
     edited b.txt, 3 places; now:
     1: bb bb bb
     ");
-    let long = (1..=50).map(|line| format!("line {line} {}", "x".repeat(300))).collect::<Vec<_>>().join("\n");
+    let long = (1..=50)
+        .map(|line| format!("line {line} {}", "x".repeat(300)))
+        .collect::<Vec<_>>()
+        .join("\n");
     let shown = edit(&space, "b.txt", "bb bb bb", &long);
     assert_eq!(shown.as_str().unwrap().lines().count(), 22);
     assert_eq!(space.content("b.txt").unwrap(), long);
@@ -45,11 +51,26 @@ fn a_piece_is_replaced_and_the_lines_around_it_are_shown() {
 #[test]
 fn what_cannot_be_replaced_is_told_with_what_to_do() {
     let space = Space::new();
-    space.file("a.txt", "fn main() {\n    println!(\"hi\");\n}\nhi hi\n").file("dos.txt", "one\r\ntwo\r\n");
-    space.file("many.txt", "x\n".repeat(100)).file("bin", b"\0a").file("aaa.txt", "aaa");
+    space
+        .file("a.txt", "fn main() {\n    println!(\"hi\");\n}\nhi hi\n")
+        .file("dos.txt", "one\r\ntwo\r\n");
+    space
+        .file("many.txt", "x\n".repeat(100))
+        .file("bin", b"\0a")
+        .file("aaa.txt", "aaa");
     let table = [
-        ("a.txt", "absent", "b", "error: old_text is not in a.txt; read the file to see what it holds now"),
-        ("a.txt", "println!( \"hi\");", "", "error: old_text is not in a.txt; read the file to see what it holds now"),
+        (
+            "a.txt",
+            "absent",
+            "b",
+            "error: old_text is not in a.txt; read the file to see what it holds now",
+        ),
+        (
+            "a.txt",
+            "println!( \"hi\");",
+            "",
+            "error: old_text is not in a.txt; read the file to see what it holds now",
+        ),
         (
             "a.txt",
             "\tprintln!(\"hi\");\n}",
@@ -95,7 +116,12 @@ fn what_cannot_be_replaced_is_told_with_what_to_do() {
             "hi",
             "error: nothing to replace in a.txt: old_text has to be some text of the file, and new_text another",
         ),
-        ("bin", "a", "b", "error: bin is no UTF-8 text but binary (2 bytes)"),
+        (
+            "bin",
+            "a",
+            "b",
+            "error: bin is no UTF-8 text but binary (2 bytes)",
+        ),
         ("b.txt", "a", "b", "error: there is no b.txt; did you mean a.txt?"),
     ];
     for (path, old, new, expected) in table {
@@ -116,13 +142,21 @@ fn what_is_edited_keeps_the_label_of_what_was_there() {
 
         space.call("edit_file", edit("owner", "owner's")).await;
         assert_eq!(read().await.label, Label::trusted(Internal));
-        space.call_in("edit_file", edit("owner's", "mail's"), tainted(Label::untrusted(Public))).await;
+        space
+            .call_in(
+                "edit_file",
+                edit("owner's", "mail's"),
+                tainted(Label::untrusted(Public)),
+            )
+            .await;
         assert_eq!(read().await.label, Label::untrusted(Internal));
         let ended = space.call("edit_file", edit("mail", "owner")).await;
         assert_eq!(ended.label, Label::untrusted(Internal));
         assert_eq!(read().await.label, Label::untrusted(Internal));
         // Whole new content owes the old nothing but its level.
-        space.call("write_file", json!({"path": "a.txt", "content": "owner"})).await;
+        space
+            .call("write_file", json!({"path": "a.txt", "content": "owner"}))
+            .await;
         assert_eq!(read().await.label, Label::trusted(Internal));
     });
 }
@@ -131,8 +165,14 @@ fn what_is_edited_keeps_the_label_of_what_was_there() {
 fn an_error_has_the_label_of_what_was_read() {
     let space = Space::new();
     space.file("confidential/a.txt", "text");
-    let ended = run(space.call("edit_file", json!({"path": "confidential/a.txt", "old_text": "no", "new_text": ""})));
-    assert_eq!((ended.how.as_str(), ended.label), ("error", Label::untrusted(Confidential)));
+    let ended = run(space.call(
+        "edit_file",
+        json!({"path": "confidential/a.txt", "old_text": "no", "new_text": ""}),
+    ));
+    assert_eq!(
+        (ended.how.as_str(), ended.label),
+        ("error", Label::untrusted(Confidential))
+    );
 }
 
 #[test]
@@ -153,7 +193,10 @@ fn an_edit_is_of_just_the_content_that_was_judged() {
             }
             prepared.run(context()).await.unwrap_err()
         });
-        assert_eq!(error.message, "a.txt changed while it was being used; look at it again and repeat the call");
+        assert_eq!(
+            error.message,
+            "a.txt changed while it was being used; look at it again and repeat the call"
+        );
         assert_eq!(space.content("a.txt").unwrap(), "one, and somebody else's");
         assert_eq!(space.names(""), ["a.txt"]);
     }

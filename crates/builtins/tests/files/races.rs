@@ -31,7 +31,10 @@ impl Swapping {
             }
             swaps
         });
-        Self { stop, thread: Some(thread) }
+        Self {
+            stop,
+            thread: Some(thread),
+        }
     }
 }
 
@@ -46,14 +49,19 @@ impl Drop for Swapping {
 #[test]
 fn a_file_swapped_for_a_link_out_gives_nothing_from_outside() {
     let space = Space::new();
-    space.file("a.txt", "INSIDE").link(space.outside("secret.txt"), "b.txt");
+    space
+        .file("a.txt", "INSIDE")
+        .link(space.outside("secret.txt"), "b.txt");
     let swapping = Swapping::of(space.path("a.txt"), space.path("b.txt"));
     run(async {
         for _ in 0..ROUNDS {
             for (tool, arguments) in [
                 ("read_file", json!({"path": "a.txt"})),
                 ("search_files", json!({"pattern": "SIDE"})),
-                ("edit_file", json!({"path": "a.txt", "old_text": "E", "new_text": "E"})),
+                (
+                    "edit_file",
+                    json!({"path": "a.txt", "old_text": "E", "new_text": "E"}),
+                ),
             ] {
                 let ended = space.call(tool, arguments).await;
                 assert!(!ended.text.contains("OUTSIDE"), "{tool}: {}", ended.text);
@@ -61,13 +69,18 @@ fn a_file_swapped_for_a_link_out_gives_nothing_from_outside() {
         }
     });
     drop(swapping);
-    assert_eq!(fs::read_to_string(space.outside("secret.txt")).unwrap(), "OUTSIDE");
+    assert_eq!(
+        fs::read_to_string(space.outside("secret.txt")).unwrap(),
+        "OUTSIDE"
+    );
 }
 
 #[test]
 fn a_folder_swapped_for_a_link_out_is_never_left_by_it() {
     let space = Space::new();
-    space.file("folder/secret.txt", "INSIDE").link(space.outside(""), "other");
+    space
+        .file("folder/secret.txt", "INSIDE")
+        .link(space.outside(""), "other");
     let swapping = Swapping::of(space.path("folder"), space.path("other"));
     run(async {
         for round in 0..ROUNDS {
@@ -76,8 +89,14 @@ fn a_folder_swapped_for_a_link_out_is_never_left_by_it() {
                 ("search_files", json!({"pattern": "SIDE"})),
                 ("list_files", json!({"recursive": true})),
                 ("write_file", json!({"path": "folder/new.txt", "content": "NEW"})),
-                ("write_file", json!({"path": format!("folder/{round}/new.txt"), "content": "NEW"})),
-                ("write_file", json!({"path": "folder/secret.txt", "content": "INSIDE"})),
+                (
+                    "write_file",
+                    json!({"path": format!("folder/{round}/new.txt"), "content": "NEW"}),
+                ),
+                (
+                    "write_file",
+                    json!({"path": "folder/secret.txt", "content": "INSIDE"}),
+                ),
             ] {
                 let ended = space.call(tool, arguments).await;
                 assert!(!ended.text.contains("OUTSIDE"), "{tool}: {}", ended.text);
@@ -85,8 +104,14 @@ fn a_folder_swapped_for_a_link_out_is_never_left_by_it() {
         }
     });
     drop(swapping);
-    assert_eq!(fs::read_to_string(space.outside("secret.txt")).unwrap(), "OUTSIDE");
-    let names: Vec<_> = fs::read_dir(space.outside("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(
+        fs::read_to_string(space.outside("secret.txt")).unwrap(),
+        "OUTSIDE"
+    );
+    let names: Vec<_> = fs::read_dir(space.outside(""))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert_eq!(names, ["secret.txt"]);
 }
 
@@ -94,7 +119,10 @@ fn a_folder_swapped_for_a_link_out_is_never_left_by_it() {
 fn a_file_swapped_for_one_above_the_clearance_is_judged_as_what_is_read() {
     let space = Space::new();
     space.file("public/a.txt", "LOW").file("restricted/a.txt", "HIGH");
-    space.link("../restricted", "public/folder").folder("public/other").file("public/other/a.txt", "LOW");
+    space
+        .link("../restricted", "public/folder")
+        .folder("public/other")
+        .file("public/other/a.txt", "LOW");
     let swapping = Swapping::of(space.path("public/folder"), space.path("public/other"));
     run(async {
         for _ in 0..ROUNDS {
@@ -102,7 +130,10 @@ fn a_file_swapped_for_one_above_the_clearance_is_judged_as_what_is_read() {
                 ("read_file", json!({"path": "public/folder/a.txt"})),
                 ("list_files", json!({"path": "public/folder"})),
                 ("search_files", json!({"pattern": "HIGH|LOW"})),
-                ("search_files", json!({"pattern": "HIGH|LOW", "path": "public/folder"})),
+                (
+                    "search_files",
+                    json!({"pattern": "HIGH|LOW", "path": "public/folder"}),
+                ),
             ] {
                 let ended = space.call_in(tool, arguments, cleared(Internal)).await;
                 assert!(!ended.text.contains("HIGH"), "{tool}: {}", ended.text);
@@ -116,13 +147,25 @@ fn a_file_swapped_for_one_above_the_clearance_is_judged_as_what_is_read() {
 #[test]
 fn a_secret_never_lands_in_a_folder_swapped_for_a_public_one() {
     let space = Space::new();
-    space.folder("confidential/folder").folder("public").link("../public", "confidential/link");
+    space
+        .folder("confidential/folder")
+        .folder("public")
+        .link("../public", "confidential/link");
     let swapping = Swapping::of(space.path("confidential/folder"), space.path("confidential/link"));
     run(async {
         let secret = crate::common::tainted(tidegate_policy::Label::trusted(Confidential));
         for round in 0..ROUNDS {
-            for path in ["confidential/folder/a.txt".to_owned(), format!("confidential/folder/{round}/a.txt")] {
-                space.call_in("write_file", json!({"path": path, "content": "SECRET"}), secret.clone()).await;
+            for path in [
+                "confidential/folder/a.txt".to_owned(),
+                format!("confidential/folder/{round}/a.txt"),
+            ] {
+                space
+                    .call_in(
+                        "write_file",
+                        json!({"path": path, "content": "SECRET"}),
+                        secret.clone(),
+                    )
+                    .await;
             }
         }
     });

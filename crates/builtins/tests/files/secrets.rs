@@ -4,6 +4,7 @@ use crate::common::{Ended, Space, cleared, run};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::fs;
+use std::io::Write;
 use tidegate_policy::Classification::*;
 use tidegate_policy::Label;
 use tidegate_tools::{ContentHash, KnownFile};
@@ -19,17 +20,28 @@ enum Secret {
 fn space(secrets: &[Secret]) -> Space {
     let space = Space::with_rules(|rules| {
         let own = rules.clone().build().unwrap().workspace().join("notes/own");
-        rules.pattern("notes/*.key", Restricted).pattern("open/secret*", Confidential).own(own)
+        rules
+            .pattern("notes/*.key", Restricted)
+            .pattern("open/secret*", Confidential)
+            .own(own)
     });
-    space.file("notes/plan.md", "plan A\nneedle").file("open/list.txt", "needle").file("public/faq.md", "faq");
-    space.folder("empty").link("../restricted/a", "notes/link").link("../restricted/b/plan", "public/plan");
+    space
+        .file("notes/plan.md", "plan A\nneedle")
+        .file("open/list.txt", "needle")
+        .file("public/faq.md", "faq");
+    space
+        .folder("empty")
+        .link("../restricted/a", "notes/link")
+        .link("../restricted/b/plan", "public/plan");
     for secret in secrets {
         match secret {
             Secret::File(path, content) => {
                 if let Some(folder) = space.path(path).parent()
                     && fs::create_dir_all(folder).is_ok()
                 {
-                    let _ = fs::write(space.path(path), content);
+                    // Through a link made before, this would change what may be seen.
+                    let _ = fs::File::create_new(space.path(path))
+                        .and_then(|mut file| file.write_all(content.as_bytes()));
                 }
             }
             Secret::Folder(path) => drop(fs::create_dir_all(space.path(path))),
@@ -59,15 +71,34 @@ fn questions() -> Vec<(&'static str, Value)> {
         ("write_file", json!({"path": "notes/new.md", "content": "x"})),
     ];
     let paths = [
-        "restricted", "restricted/a", "restricted/a/b", "restricted/b/plan", "notes/a.key", "notes/pla.md", "notes/own",
-        "notes/own/a", "notes/link", "notes/link/b", "public/plan", "open/secret", "open/secre", "open/secret/x", "restrictd",
-        "confidential/x", "notes/a.ky", "restricted/../notes/plan.md", "restricted/a/../../notes/plan.md",
+        "restricted",
+        "restricted/a",
+        "restricted/a/b",
+        "restricted/b/plan",
+        "notes/a.key",
+        "notes/pla.md",
+        "notes/own",
+        "notes/own/a",
+        "notes/link",
+        "notes/link/b",
+        "public/plan",
+        "open/secret",
+        "open/secre",
+        "open/secret/x",
+        "restrictd",
+        "confidential/x",
+        "notes/a.ky",
+        "restricted/../notes/plan.md",
+        "restricted/a/../../notes/plan.md",
     ];
     for path in paths {
         questions.push(("read_file", json!({"path": path})));
         questions.push(("list_files", json!({"path": path})));
         questions.push(("search_files", json!({"pattern": "needle", "path": path})));
-        questions.push(("edit_file", json!({"path": path, "old_text": "plan A", "new_text": "plan B"})));
+        questions.push((
+            "edit_file",
+            json!({"path": path, "old_text": "plan A", "new_text": "plan B"}),
+        ));
         questions.push(("write_file", json!({"path": path, "content": "needle"})));
     }
     questions
@@ -89,9 +120,20 @@ fn answers(space: &Space) -> Vec<(String, Ended)> {
 
 fn secret() -> impl Strategy<Value = Secret> {
     let path = proptest::sample::select(vec![
-        "restricted/a", "restricted/b/plan", "restricted/a/b", "restricted/.tidegate-0123456789abcdef.tmp", "notes/a.key",
-        "notes/plan.key", "notes/own/a", "notes/own", "open/secret", "open/secret/x", "open/secrets.txt", "confidential/x",
-        "confidential/needle.md", "Restricted/x",
+        "restricted/a",
+        "restricted/b/plan",
+        "restricted/a/b",
+        "restricted/.tidegate-0123456789abcdef.tmp",
+        "notes/a.key",
+        "notes/plan.key",
+        "notes/own/a",
+        "notes/own",
+        "open/secret",
+        "open/secret/x",
+        "open/secrets.txt",
+        "confidential/x",
+        "confidential/needle.md",
+        "Restricted/x",
     ]);
     let content = proptest::sample::select(vec!["", "needle", "needle\nneedle", "\0binary", "plan A"]);
     (path, content, 0..3).prop_map(|(path, content, kind)| match kind {
@@ -128,9 +170,15 @@ fn the_questions_are_able_to_tell() {
             answers
         })
     };
-    let secrets = [Secret::File("restricted/a".into(), "needle".into()), Secret::File("notes/a.key".into(), "".into())];
-    let differing =
-        answers(&space(&[])).iter().zip(&answers(&space(&secrets))).filter(|(one, other)| one != other).count();
+    let secrets = [
+        Secret::File("restricted/a".into(), "needle".into()),
+        Secret::File("notes/a.key".into(), "".into()),
+    ];
+    let differing = answers(&space(&[]))
+        .iter()
+        .zip(&answers(&space(&secrets)))
+        .filter(|(one, other)| one != other)
+        .count();
     assert!(differing > 20, "{differing}");
 }
 
@@ -139,7 +187,10 @@ fn a_file_known_to_be_high_is_no_more_than_a_name_for_those_below() {
     let with = |content: &str| {
         let space = space(&[]);
         space.file("notes/raised.md", content);
-        let known = KnownFile { hash: ContentHash([0; 32]), label: Label::trusted(Restricted) };
+        let known = KnownFile {
+            hash: ContentHash([0; 32]),
+            label: Label::trusted(Restricted),
+        };
         space.labels.set(&space.path("notes/raised.md"), known);
         space
     };
@@ -148,10 +199,19 @@ fn a_file_known_to_be_high_is_no_more_than_a_name_for_those_below() {
             let mut answers = all(space).await;
             for (tool, arguments) in [
                 ("read_file", json!({"path": "notes/raised.md", "offset": 3})),
-                ("search_files", json!({"pattern": "needle", "path": "notes/raised.md"})),
-                ("edit_file", json!({"path": "notes/raised.md", "old_text": "needle", "new_text": ""})),
+                (
+                    "search_files",
+                    json!({"pattern": "needle", "path": "notes/raised.md"}),
+                ),
+                (
+                    "edit_file",
+                    json!({"path": "notes/raised.md", "old_text": "needle", "new_text": ""}),
+                ),
             ] {
-                answers.push((tool.into(), space.call_in(tool, arguments, cleared(Internal)).await));
+                answers.push((
+                    tool.into(),
+                    space.call_in(tool, arguments, cleared(Internal)).await,
+                ));
             }
             answers
         })

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tidegate_message::{ProviderId, Reply};
 
 /// How long the end of a response is waited for after `[DONE]`, so that the connection can be used again.
-const DRAIN: Duration = Duration::from_millis(100);
+const DRAIN: Duration = Duration::from_millis(250);
 
 /// Reads one streamed reply.
 pub(super) struct Reader {

@@ -1,7 +1,7 @@
 //! What the tests share: requests, and reading a stream to its end.
 
 use futures::StreamExt;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use tidegate_message::{
     AssistantMessage, AssistantPart, Body, Entry, EntrySeq, ProviderId, Reply, ReplyPart, ResultStatus,
@@ -184,4 +184,22 @@ pub(crate) fn shown(reply: &Reply) -> Vec<String> {
 
 pub(crate) fn verbatim(reply: &Reply) -> &str {
     reply.verbatim.as_ref().unwrap().json.get()
+}
+
+/// A chunk with this delta.
+pub(crate) fn delta(delta: Value) -> String {
+    json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]}).to_string()
+}
+
+/// A chunk with these fragments of calls.
+pub(crate) fn fragments(fragments: Value) -> String {
+    delta(json!({"tool_calls": fragments}))
+}
+
+pub(crate) fn finished(reason: &str) -> String {
+    json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}).to_string()
+}
+
+pub(crate) fn done() -> String {
+    "[DONE]".into()
 }

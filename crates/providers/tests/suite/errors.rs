@@ -237,13 +237,13 @@ async fn a_server_that_does_not_answer_in_time_is_a_timeout() {
     ] {
         let server = FakeOpenAi::start([answer]).await.unwrap();
         let config = OpenAiConfig {
-            timeout: Duration::from_millis(150),
+            timeout: Duration::from_millis(600),
             ..OpenAiConfig::new(ProviderId::new("fake"), server.base_url().parse().unwrap())
         };
         let (events, reply) = collect(&OpenAi::new(config), asking("?")).await;
         let error = reply.unwrap_err();
         assert_eq!(error.class, ErrorClass::Timeout, "{error}");
-        assert!(error.message.contains("within 150 ms"), "{error}");
+        assert!(error.message.contains("within 600 ms"), "{error}");
         assert_eq!(streamed_text(&events), shown);
     }
 }

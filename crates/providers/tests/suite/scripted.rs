@@ -228,6 +228,17 @@ async fn scripts_can_be_written_in_rust() {
     assert_complete(&model);
 }
 
+#[tokio::test]
+async fn a_model_that_thinks_says_nothing_meanwhile() {
+    use futures::{FutureExt, StreamExt};
+
+    let model = scripted("[[reply]]\ntext = \"Hi\"\nthinking_ms = 600000");
+    assert!(model.stream(asking("?")).next().now_or_never().is_none());
+    assert_eq!(model.unplayed(), [1]);
+    let model = scripted("[[reply]]\ntext = \"Hi\"\nthinking_ms = 1");
+    assert_eq!(shown(&reply(&model, asking("?")).await), ["text:Hi"]);
+}
+
 #[test]
 fn mistakes_in_a_scenario_are_located() {
     let mut told = String::new();
@@ -265,8 +276,8 @@ fn mistakes_in_a_scenario_are_located() {
     insta::assert_snapshot!(told, @r#"
     demo.toml: the scenario has no [[reply]]
     demo.toml:3:1: duplicate key at "text"
-    demo.toml:2:1: [[reply]] has no key "txet"; did you mean "text"? Its keys are text, reasoning, calls, expect, expect_not, usage, finish, chunk_chars, errors
-    demo.toml:2:3: [[reply]] has no key "colour". Its keys are text, reasoning, calls, expect, expect_not, usage, finish, chunk_chars, errors
+    demo.toml:2:1: [[reply]] has no key "txet"; did you mean "text"? Its keys are text, reasoning, calls, expect, expect_not, usage, finish, chunk_chars, thinking_ms, errors
+    demo.toml:2:3: [[reply]] has no key "colour". Its keys are text, reasoning, calls, expect, expect_not, usage, finish, chunk_chars, thinking_ms, errors
     demo.toml:2:8: "text" has to be a string, not 7
     demo.toml:2:10: "expect" has to be an array of strings, not a string
     demo.toml:3:16: "expect[1]" has to be a string, not 7

@@ -222,7 +222,8 @@ impl Commit<'_> {
         }
         connection
             .prepare_cached(
-                "INSERT INTO sources (session, id, classification, integrity, text) VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT INTO sources (session, id, classification, integrity, text) VALUES (?1, ?2, ?3, ?4, \
+                 ?5)",
             )?
             .execute((
                 session.number,

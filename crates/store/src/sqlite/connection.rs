@@ -17,8 +17,8 @@ pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest path SQLite opens: 512 bytes with its terminator and `-journal`.
 const LONGEST_PATH: usize = 503;
 
-/// One program opens one file at a time. A file that is being made is closed once by the standard library, and
-/// closing a file drops every lock that this process has on it, SQLite's own too.
+/// One program opens one file at a time. A file that is being made is closed once by the standard library,
+/// and closing a file drops every lock that this process has on it, SQLite's own too.
 static OPENING: Mutex<()> = Mutex::new(());
 
 /// The path as SQLite will be given it: absolute, its folder there.
@@ -51,7 +51,8 @@ pub(crate) fn open_writer(path: &Path, durability: Durability) -> Result<Connect
     loop {
         match prepare(&mut connection, path, durability) {
             Ok(()) => return Ok(connection),
-            // Turning to write-ahead logging needs the file alone, and SQLite does not wait for that by itself.
+            // Turning to write-ahead logging needs the file alone, and SQLite does not wait for that by
+            // itself.
             Err(failure) if failure.is_busy() && Instant::now() < deadline => {
                 thread::sleep(Duration::from_millis(2));
             }

@@ -1,8 +1,9 @@
 //! Erasing what a session said and read, and keeping what it did.
 //!
-//! In the events that stay, a string survives only where its field is known to hold a word of the program or of
-//! the configuration. Every other one, also in fields that a later version adds, becomes `hash:` and 128 bits of
-//! HMAC-SHA-256 with a key of this file: equal texts stay recognisable as equal, and the events stay readable.
+//! In the events that stay, a string survives only where its field is known to hold a word of the program or
+//! of the configuration. Every other one, also in fields that a later version adds, becomes `hash:` and 128
+//! bits of HMAC-SHA-256 with a key of this file: equal texts stay recognisable as equal, and the events stay
+//! readable.
 
 use super::failure::Failure;
 use super::rows::{Lenient, taint, to_json};
@@ -62,11 +63,12 @@ pub(crate) fn erase(connection: &Connection, session: &mut OpenSession) -> Resul
     Ok(())
 }
 
-/// Removes from the disk what was erased. Whether that is done; it is not while another connection still reads an
-/// older state.
+/// Removes from the disk what was erased. Whether that is done; it is not while another connection still
+/// reads an older state.
 ///
-/// SQLite overwrites what is deleted (`secure_delete`), and yet leaves bytes of rows that it once moved from one page
-/// to another. Only writing the whole file anew removes them all; emptying the log then removes the older pages.
+/// SQLite overwrites what is deleted (`secure_delete`), and yet leaves bytes of rows that it once moved from
+/// one page to another. Only writing the whole file anew removes them all; emptying the log then removes the
+/// older pages.
 pub(crate) fn overwrite(connection: &Connection) -> Result<bool, Failure> {
     if let Some(erasures) = erasures(connection)?.filter(|erasures| *erasures > 0) {
         let pages: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
@@ -100,9 +102,11 @@ pub(crate) fn erasures(connection: &Connection) -> Result<Option<i64>, Failure> 
 pub(crate) fn make_readable(connection: &Connection, id: SessionId) -> Result<(), Failure> {
     let usage = to_json("usage", &Usage::default())?;
     connection.execute(
-        "UPDATE sessions SET name = NULL, state = 'idle', turn = NULL, turns = max(0, min(turns, 4294967295)), \
+        "UPDATE sessions SET name = NULL, state = 'idle', turn = NULL, turns = max(0, min(turns, \
+         4294967295)), \
          model_policy = 'auto', title = NULL, usage = ?2, entries = max(0, entries), \
-         events = coalesce((SELECT max(0, max(sequence)) FROM events WHERE session = number), 0) WHERE id = ?1",
+         events = coalesce((SELECT max(0, max(sequence)) FROM events WHERE session = number), 0) \
+         WHERE id = ?1",
         (id.to_string(), usage),
     )?;
     Ok(())
@@ -123,7 +127,8 @@ fn key(connection: &Connection) -> Result<Vec<u8>, Failure> {
     )
 }
 
-/// The tools the session really had. A model may also have asked for one that it made up: its name is content.
+/// The tools the session really had. A model may also have asked for one that it made up: its name is
+/// content.
 fn tool_names(connection: &Connection, session: i64) -> Result<BTreeSet<String>, Failure> {
     let json: Option<Lenient> = connection
         .query_row("SELECT tools FROM setups WHERE session = ?1", [session], |row| {

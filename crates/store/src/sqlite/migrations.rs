@@ -71,8 +71,8 @@ pub(crate) fn newer(connection: &Connection, path: &Path, found: i64) -> Result<
     })
 }
 
-/// Brings the file to the newest schema, in one transaction. Two programs may do so at once: the second finds it
-/// done.
+/// Brings the file to the newest schema, in one transaction. Two programs may do so at once: the second finds
+/// it done.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Failure> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = identify(&transaction, path)?;
@@ -83,7 +83,8 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Fa
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", known_schema())?;
         transaction.execute(
-            "INSERT INTO meta (name, value) VALUES ('program', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1",
+            "INSERT INTO meta (name, value) VALUES ('program', ?1) ON CONFLICT (name) DO UPDATE SET value = \
+             ?1",
             [env!("CARGO_PKG_VERSION")],
         )?;
     }

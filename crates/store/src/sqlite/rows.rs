@@ -185,7 +185,8 @@ fn workspace(rows: &Rows<'_>, row: &Row<'_>, index: usize) -> Result<PathBuf, Fa
 }
 
 /// The columns that [`summary`] reads.
-pub(crate) const SUMMARY: &str = "SELECT id, name, user, state, turn, turns, model_policy, clearance, taint, title, \
+pub(crate) const SUMMARY: &str = "\
+     SELECT id, name, user, state, turn, turns, model_policy, clearance, taint, title, \
      usage, entries, created_ms, changed_ms, workspace, system_prompt, tools \
      FROM sessions LEFT JOIN setups ON setups.session = sessions.number";
 
@@ -331,7 +332,8 @@ pub(crate) fn source(session: SessionId, row: &Row<'_>) -> Result<SourceText, Fa
 }
 
 /// The columns that [`event`] reads.
-pub(crate) const EVENT: &str = "SELECT events.position, sessions.id, events.sequence, events.at_ms, events.turn, \
+pub(crate) const EVENT: &str = "\
+     SELECT events.position, sessions.id, events.sequence, events.at_ms, events.turn, \
      events.classification, events.integrity, events.body \
      FROM events JOIN sessions ON sessions.number = events.session";
 

@@ -24,8 +24,8 @@ pub(crate) struct OpenSession {
     pub(crate) events: u64,
     /// When it was last changed; no clock leads behind it.
     pub(crate) changed_ms: i64,
-    /// JSON; none if it is no text. Written back as it was read, so that a write of something else neither repairs
-    /// nor hides damage.
+    /// JSON; none if it is no text. Written back as it was read, so that a write of something else neither
+    /// repairs nor hides damage.
     pub(crate) taint: Option<String>,
     /// None until a person wrote something.
     pub(crate) title: Option<String>,
@@ -40,7 +40,8 @@ impl OpenSession {
     /// Reads the row; none if there is no such session.
     pub(crate) fn load(connection: &Connection, id: SessionId) -> Result<Option<Self>, Failure> {
         let mut statement = connection.prepare_cached(
-            "SELECT number, state, turn, turns, model_policy, clearance, taint, title, usage, entries, events, \
+            "SELECT number, state, turn, turns, model_policy, clearance, taint, title, usage, entries, \
+             events, \
              changed_ms FROM sessions WHERE id = ?1",
         )?;
         let mut found = statement.query([id.to_string()])?;
@@ -105,10 +106,10 @@ impl OpenSession {
         };
         connection
             .prepare_cached(
-                "INSERT INTO sessions (id, name, user, state, turn, turns, model_policy, clearance, taint, usage, \
-                 entries, events, created_ms, changed_ms) \
-                 VALUES (:id, :name, :user, :state, :turn, 0, :model_policy, :clearance, :taint, :usage, 0, 0, \
-                 :now, :now)",
+                "INSERT INTO sessions (id, name, user, state, turn, turns, model_policy, clearance, taint, \
+                 usage, entries, events, created_ms, changed_ms) \
+                 VALUES (:id, :name, :user, :state, :turn, 0, :model_policy, :clearance, :taint, \
+                 :usage, 0, 0, :now, :now)",
             )?
             .execute(named_params! {
                 ":id": id,
@@ -141,9 +142,10 @@ impl OpenSession {
         let (state, turn) = state_columns(self.state);
         connection
             .prepare_cached(
-                "UPDATE sessions SET state = :state, turn = :turn, turns = :turns, model_policy = :model_policy, \
-                 clearance = coalesce(:clearance, clearance), taint = coalesce(:taint, taint), title = :title, usage = :usage, \
-                 entries = :entries, events = :events, changed_ms = :changed_ms WHERE number = :number",
+                "UPDATE sessions SET state = :state, turn = :turn, turns = :turns, \
+                 model_policy = :model_policy, clearance = coalesce(:clearance, clearance), \
+                 taint = coalesce(:taint, taint), title = :title, usage = :usage, entries = :entries, \
+                 events = :events, changed_ms = :changed_ms WHERE number = :number",
             )?
             .execute(named_params! {
                 ":state": state,
@@ -252,7 +254,10 @@ fn title(message: &UserMessage) -> String {
 
 /// Whether a character only changes the direction in which others are shown.
 fn reorders(character: char) -> bool {
-    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    let isolates = '\u{2066}'..='\u{2069}';
+    let embeddings = '\u{202a}'..='\u{202e}';
+    let marks = ['\u{61c}', '\u{200e}', '\u{200f}'];
+    marks.contains(&character) || embeddings.contains(&character) || isolates.contains(&character)
 }
 
 #[cfg(test)]

@@ -21,18 +21,19 @@ use tokio::sync::oneshot;
 
 /// The store on one SQLite file. Clones share it.
 ///
-/// One thread writes: commits that are queued while it writes become one transaction. A few threads read. Neither
-/// needs an async runtime. Other processes may have the same file open; a lock that one of them holds is waited
-/// for, at most 10 s.
+/// One thread writes: commits that are queued while it writes become one transaction. A few threads read.
+/// Neither needs an async runtime. Other processes may have the same file open; a lock that one of them holds
+/// is waited for, at most 10 s.
 ///
-/// Beside FILE there are FILE-wal and FILE-shm while it is open; a copy of a store that is open needs all three.
-/// The file system has to be a local one.
+/// Beside FILE there are FILE-wal and FILE-shm while it is open; a copy of a store that is open needs all
+/// three. The file system has to be a local one.
 ///
-/// Erasing writes the whole file anew, so that no byte of what was erased is left in it. Where several sessions are to
-/// go, one commit for all of them does that once. Bytes that another connection still reads go when it has finished,
-/// or when the store is opened again; until then a warning is logged.
+/// Erasing writes the whole file anew, so that no byte of what was erased is left in it. Where several
+/// sessions are to go, one commit for all of them does that once. Bytes that another connection still reads
+/// go when it has finished, or when the store is opened again; until then a warning is logged.
 ///
-/// When the last clone is dropped the threads finish what is queued and end; [`close`](Self::close) waits for it.
+/// When the last clone is dropped the threads finish what is queued and end; [`close`](Self::close) waits for
+/// it.
 #[derive(Clone, Debug)]
 pub struct SqliteStore {
     shared: Arc<Shared>,
@@ -64,14 +65,14 @@ impl Drop for Shared {
 }
 
 impl SqliteStore {
-    /// Opens the store in `path`, and makes or migrates it if needed. Takes a few milliseconds; it waits for other
-    /// processes that do the same.
+    /// Opens the store in `path`, and makes or migrates it if needed. Takes a few milliseconds; it waits for
+    /// other processes that do the same.
     ///
     /// A new file, and new folders above it, are for the owner alone.
     ///
     /// # Errors
-    /// [`StoreError::Foreign`], [`StoreError::Newer`] and [`StoreError::Corrupt`] for a file that is not one of this
-    /// program's, which then is as it was; [`StoreError::Unwritable`], [`StoreError::Unopenable`],
+    /// [`StoreError::Foreign`], [`StoreError::Newer`] and [`StoreError::Corrupt`] for a file that is not one
+    /// of this program's, which then is as it was; [`StoreError::Unwritable`], [`StoreError::Unopenable`],
     /// [`StoreError::Full`], [`StoreError::Busy`].
     pub fn open(path: impl AsRef<Path>, durability: Durability) -> Result<Self, StoreError> {
         let path = locate(path.as_ref())?;
@@ -124,14 +125,14 @@ impl SqliteStore {
         &self.shared.path
     }
 
-    /// How many transactions were committed through this handle and its clones: fewer than commits, where several
-    /// were queued.
+    /// How many transactions were committed through this handle and its clones: fewer than commits, where
+    /// several were queued.
     pub fn transactions(&self) -> u64 {
         self.shared.transactions.load(Ordering::Relaxed)
     }
 
-    /// Finishes what is queued, closes the file and takes its log into it. Of every clone: what is asked afterwards
-    /// answers [`StoreError::Closed`].
+    /// Finishes what is queued, closes the file and takes its log into it. Of every clone: what is asked
+    /// afterwards answers [`StoreError::Closed`].
     pub async fn close(&self) {
         let readers = self
             .shared

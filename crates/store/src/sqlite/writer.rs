@@ -1,7 +1,7 @@
 //! The writer: one thread with the only connection that writes.
 //!
-//! What is queued when it gets to it becomes one transaction, so that many small commits wait for the disk once.
-//! Each commit has its savepoint in it: one that fails takes itself back alone.
+//! What is queued when it gets to it becomes one transaction, so that many small commits wait for the disk
+//! once. Each commit has its savepoint in it: one that fails takes itself back alone.
 
 use super::apply::{Applied, apply};
 use super::connection::BUSY_TIMEOUT;
@@ -22,8 +22,8 @@ use tokio::sync::oneshot;
 /// The most commits in one transaction: a bound on how long the first of them waits for the last.
 const LARGEST_GROUP: usize = 256;
 
-/// How long readers of an older state are waited for when content was erased and is to be overwritten, and how much
-/// later it is tried again.
+/// How long readers of an older state are waited for when content was erased and is to be overwritten, and
+/// how much later it is tried again.
 const OVERWRITE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How much later it is tried again after an error: a full disk, say.
@@ -208,7 +208,8 @@ impl Writer {
             Err(failure) if failure.is_busy() => (false, OVERWRITE_PATIENCE),
             Err(failure) => {
                 let error = failure.of(&self.path);
-                tracing::warn!(path = %self.path.display(), %error, "erased content is still in the store's file");
+                let path = self.path.display();
+                tracing::warn!(%path, %error, "erased content is still in the store's file");
                 (false, OVERWRITE_PAUSE)
             }
         };
@@ -246,7 +247,7 @@ fn now_ms() -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::Writer;
+    use super::{Connection, Duration, Writer};
     use crate::sqlite::connection::open_writer;
     use crate::{Committed, Durability, NewSession, StoreError, Write};
     use std::path::Path;
@@ -317,6 +318,27 @@ mod tests {
             ["kept", "kept"]
         );
         assert_eq!(transactions.load(Ordering::Relaxed), before + 1);
+    }
+
+    #[test]
+    fn a_lock_that_another_process_keeps_is_told_and_passes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.sqlite");
+        let (mut writer, transactions) = writer(&path);
+        writer.connection.busy_timeout(Duration::ZERO).unwrap();
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let group = [create(1, 10), create(2, 10)];
+        let results = writer.commit(&group);
+        assert!(
+            results
+                .iter()
+                .all(|result| matches!(result, Err(StoreError::Busy { .. }))),
+            "{results:?}"
+        );
+        assert_eq!(transactions.load(Ordering::Relaxed), 0);
+        other.execute_batch("COMMIT").unwrap();
+        assert_eq!(outcomes(&writer.commit(&group)), ["kept", "kept"]);
     }
 
     #[test]

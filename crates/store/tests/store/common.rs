@@ -64,7 +64,11 @@ pub(crate) fn tool(name: &str) -> ToolSpec {
     ToolSpec {
         name: ToolName::new(name),
         description: format!("What {name} does."),
-        input_schema: serde_json::json!({"type": "object", "properties": {"z": {"maximum": 936.2395387648645}, "path": {"type": "string"}}}),
+        // A number that a careless reader of floats changes in its last digit.
+        input_schema: serde_json::json!({
+            "type": "object",
+            "properties": {"z": {"maximum": 936.2395387648645}, "path": {"type": "string"}},
+        }),
     }
 }
 
@@ -197,4 +201,21 @@ pub(crate) fn sqlite(path: &PathBuf) -> rusqlite::Connection {
         .unwrap();
     connection.pragma_update(None, "secure_delete", true).unwrap();
     connection
+}
+
+/// Both kinds of store, each with session 1.
+pub(crate) fn stores() -> Vec<(Option<tempfile::TempDir>, SqliteStore)> {
+    let (folder, path) = place();
+    let stores = vec![
+        (Some(folder), open(&path)),
+        (None, SqliteStore::in_memory().unwrap()),
+    ];
+    for (_, store) in &stores {
+        commit(store, vec![create(1)]).unwrap();
+    }
+    stores
+}
+
+pub(crate) fn refused(store: &SqliteStore, writes: Vec<Write>) -> StoreError {
+    commit(store, writes).unwrap_err()
 }

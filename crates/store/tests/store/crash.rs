@@ -11,7 +11,8 @@ use tidegate_store::*;
 const CHILD: &str = "TIDEGATE_STORE_TEST_CRASH";
 const SESSIONS: u64 = 4;
 
-/// Starts the child, kills it once it has told of so many commits, and gives all it told of: session and number.
+/// Starts the child, kills it once it has told of so many commits, and gives all it told of: session and
+/// number.
 fn killed_after(commits: usize, path: &Path) -> BTreeSet<(u64, u64)> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "crash::child", "--nocapture"])

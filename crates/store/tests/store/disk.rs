@@ -15,7 +15,8 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
-/// Runs a test of this file on a file system of 1 MiB that nobody else sees. Whether that was possible: root can.
+/// Runs a test of this file on a file system of 1 MiB that nobody else sees. Whether that was possible: root
+/// can.
 fn on_a_small_disk(test: &str) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let script = r#"mount -t tmpfs -o size=1m,mode=700 none "$1" && exec "$2" --exact "$3" --nocapture"#;

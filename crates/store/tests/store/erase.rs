@@ -509,7 +509,8 @@ fn what_a_reader_kept_from_being_overwritten_goes_when_the_store_is_opened_again
 #[test]
 fn a_damaged_session_can_be_erased() {
     for sql in [
-        "UPDATE sessions SET state = 'busy', turns = -1, usage = 'XYZZY', entries = -3, events = -1, name = 'XYZZY !'",
+        "UPDATE sessions SET state = 'busy', turns = -1, usage = 'XYZZY', entries = -3, events = -1, name = \
+         'XYZZY !'",
         "DELETE FROM setups",
         "UPDATE entries SET body = 'XYZZY {'",
         "UPDATE meta SET value = 'XYZZY' WHERE name = 'hash_key'",

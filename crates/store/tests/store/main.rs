@@ -7,6 +7,7 @@
 
 mod common;
 mod concurrency;
+mod content;
 mod crash;
 mod damage;
 mod disk;

@@ -1,6 +1,7 @@
 //! Random sequences of commits against a model that is too simple to be wrong.
 
 use crate::common::*;
+use proptest::option::of;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -287,11 +288,11 @@ fn write() -> impl Strategy<Value = Write> {
     let text = || prop_oneof![Just("same".to_string()), any::<String>()];
     let call = || (0..3u64).prop_map(|n| call(n).id);
     prop_oneof![
-        4 => (0..3u128, proptest::option::of(0..2)).prop_map(|(n, named)| {
+        4 => (0..3u128, of(0..2)).prop_map(|(n, named)| {
             let named = named.map(|named: i32| format!("name-{named}"));
             Write::CreateSession(Box::new(new_session(n, named.as_deref())))
         }),
-        3 => (id(), proptest::option::of(state()), proptest::option::of(label())).prop_map(|(id, state, label)| {
+        3 => (id(), of(state()), of(label())).prop_map(|(id, state, label)| {
             let taint = label.map(Taint::new);
             Write::PatchSession(id, SessionPatch { state, taint, ..SessionPatch::default() })
         }),
@@ -315,7 +316,9 @@ fn write() -> impl Strategy<Value = Write> {
         2 => (id(), 0..TURNS, 0..3u64, text()).prop_map(|(session, n, seq, text)| {
             Write::CallFinished { session, turn: turn(n), result: Box::new(result(seq, &text)) }
         }),
-        2 => (id(), 0..2u8, text()).prop_map(|(id, n, text)| Write::Source(id, full_text(&n.to_string(), &text))),
+        2 => (id(), 0..2u8, text()).prop_map(|(id, n, text)| {
+            Write::Source(id, full_text(&n.to_string(), &text))
+        }),
         3 => (id(), 0..3usize).prop_map(|(id, count)| Write::Events(id, vec![tool_started("c"); count])),
         1 => (0..3u8, any::<[u8; 32]>(), label()).prop_map(|(n, hash, label)| {
             Write::FileLabel(format!("/{n}"), FileLabel { hash, label })
