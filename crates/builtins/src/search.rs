@@ -236,12 +236,9 @@ impl<'a> Search<'a> {
                 return Ok(Then::GoOn);
             }
         };
-        // Its folder may list it, but what is in it is not for this session: no trace of it.
-        if !file.level().can_flow_to(self.clearance) {
-            return Ok(Then::GoOn);
-        }
         let known = self.runtime.block_on(self.workspace.known(path));
         let least = file.least(&known);
+        // Its folder may list it, but what is in it is not for this session: no trace of it.
         if !least.can_flow_to(self.clearance) {
             return Ok(Then::GoOn);
         }

@@ -44,10 +44,14 @@ pub enum RuntimeError {
         given: PathBuf,
     },
     /// A folder or file of the program's own, or the workspace, cannot be used.
-    #[error("cannot use {path}")]
+    #[error("the {what} {path} cannot be used; {hint}")]
     Folder {
+        /// What it is to the program.
+        what: &'static str,
         /// Which.
         path: PathBuf,
+        /// What to do.
+        hint: &'static str,
         /// Why.
         #[source]
         cause: io::Error,

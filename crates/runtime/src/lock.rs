@@ -59,10 +59,17 @@ impl Locks {
             Self::Folder(folder) => {
                 let path = folder.join(file_name(session));
                 let io = |cause| RuntimeError::Folder {
+                    what: "lock file",
                     path: path.clone(),
+                    hint: "it has to be a file that may be written; or choose another data folder",
                     cause,
                 };
-                std::fs::create_dir_all(folder).map_err(io)?;
+                std::fs::create_dir_all(folder).map_err(|cause| RuntimeError::Folder {
+                    what: "folder of the session locks",
+                    path: folder.clone(),
+                    hint: "it has to be a folder that may be written; or choose another data folder",
+                    cause,
+                })?;
                 let mut options = OpenOptions::new();
                 let file = options
                     .create(true)

@@ -286,7 +286,9 @@ fn path_rules(shared: &Shared, workspace: &Path) -> Result<PathRules, RuntimeErr
 
 fn canonical_folder(folder: &Path) -> Result<PathBuf, RuntimeError> {
     let wrong = |cause| RuntimeError::Folder {
+        what: "workspace",
         path: folder.to_path_buf(),
+        hint: "it has to be a folder that is there; choose one with --workspace DIR",
         cause,
     };
     let canonical = folder.canonicalize().map_err(wrong)?;

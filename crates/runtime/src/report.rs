@@ -9,8 +9,8 @@ use tidegate_policy::{Label, SessionId, SessionName, TurnId};
 pub struct TurnReport {
     /// The session.
     pub session: SessionId,
-    /// Its name, if a person gave it one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Its name, if a person gave it one. Not in the JSON, whose fields are fixed.
+    #[serde(skip)]
     pub name: Option<SessionName>,
     /// The turn; none if nothing has run in the session.
     pub turn: Option<TurnId>,

@@ -2,6 +2,8 @@
 
 use crate::config::{Configuration, DurabilitySetting, Loaded, ProviderKind, ProviderSettings};
 use crate::{DataFolder, Runtime, RuntimeError, user_config_folder};
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,49 +25,23 @@ impl Runtime {
         variables: &[(String, String)],
     ) -> Result<Self, RuntimeError> {
         let configuration = &loaded.configuration;
-        let database = database_path(configuration, data);
         let store = open_store(configuration, data)?;
-        let mut own_files = vec![absolute(data.root()), absolute(&database)];
+        let mut own_files = vec![absolute(data.root())];
+        own_files.extend(database_files(&absolute(&database_path(configuration, data))));
         own_files.extend(user_config_folder().map(|folder| absolute(&folder)));
         own_files.extend(loaded.file.as_ref().map(|file| file.path.clone()));
 
-        let base = loaded
-            .file
-            .as_ref()
-            .and_then(|file| file.path.parent())
-            .map(Path::to_path_buf);
         let mut builder = Self::builder()
             .store(store)
             .lock_folder(data.locks())
             .session_workspaces(absolute(&data.workspaces()));
         for (name, settings) in &configuration.providers {
-            let id = ProviderId::new(name.as_str());
-            own_files.extend(
-                settings
-                    .api_key_file
-                    .as_ref()
-                    .map(|file| absolute(&beside(base.as_deref(), file))),
-            );
-            let provider: Arc<dyn Provider> = match settings.kind {
-                ProviderKind::Openai => openai(&id, settings, base.as_deref(), variables)?,
-                ProviderKind::Scripted => {
-                    let path = beside(base.as_deref(), &settings.scenario);
-                    own_files.push(absolute(&path));
-                    let scripted = Scripted::from_file(id.clone(), &path);
-                    Arc::new(scripted.map_err(|error| broken(&id, "its scenario cannot be played", error))?)
-                }
-                ProviderKind::Gemini | ProviderKind::Anthropic => {
-                    return Err(RuntimeError::Provider {
-                        provider: id,
-                        message: "this kind is not in this version".into(),
-                        cause: None,
-                    });
-                }
-            };
+            let setup = Setup::new(loaded, name, settings, variables);
+            own_files.extend(setup.files());
             let clearance = settings
                 .clearance
                 .unwrap_or_else(|| crate::config::default_clearance(settings));
-            builder = builder.provider(provider, clearance, settings.max_concurrent);
+            builder = builder.provider(setup.provider()?, clearance, settings.max_concurrent);
         }
         for (tier, names) in [
             (Tier::Lite, &configuration.tiers.lite),
@@ -82,6 +58,15 @@ impl Runtime {
             .build()
     }
 
+    /// What keeps the configured providers from being set up here and now: keys that are not there, scenarios
+    /// that cannot be played. [`open`](Self::open) fails with the first of them.
+    pub fn missing(loaded: &Loaded, variables: &[(String, String)]) -> Vec<RuntimeError> {
+        let providers = loaded.configuration.providers.iter();
+        providers
+            .filter_map(|(name, settings)| Setup::new(loaded, name, settings, variables).provider().err())
+            .collect()
+    }
+
     /// Opens the store alone: for commands that only look.
     ///
     /// # Errors
@@ -95,6 +80,14 @@ impl Runtime {
 }
 
 fn open_store(configuration: &Configuration, data: &DataFolder) -> Result<Arc<dyn Store>, RuntimeError> {
+    if data.root().metadata().is_ok_and(|metadata| !metadata.is_dir()) {
+        return Err(RuntimeError::Folder {
+            what: "data folder",
+            path: data.root().to_path_buf(),
+            hint: "choose another with --data-dir DIR or TIDEGATE_DATA_DIR",
+            cause: std::io::ErrorKind::NotADirectory.into(),
+        });
+    }
     let durability = match configuration.store.durability {
         DurabilitySetting::Power => Durability::Power,
         DurabilitySetting::Process => Durability::Process,
@@ -109,81 +102,157 @@ fn database_path(configuration: &Configuration, data: &DataFolder) -> PathBuf {
     if configuration.store.path.is_empty() {
         data.database()
     } else {
-        PathBuf::from(&configuration.store.path)
+        data.root().join(&configuration.store.path)
     }
 }
 
-fn openai(
-    id: &ProviderId,
-    settings: &ProviderSettings,
-    base: Option<&Path>,
-    variables: &[(String, String)],
-) -> Result<Arc<dyn Provider>, RuntimeError> {
-    let text = settings.base_url.as_deref().unwrap_or_default();
-    let base_url = Url::parse(text).map_err(|error| broken(id, "its base_url is no address", error))?;
-    let api_key = api_key(id, settings, base, variables)?;
-    let provider = OpenAi::new(OpenAiConfig {
-        id: id.clone(),
-        base_url,
-        api_key: api_key.map(Into::into),
-        timeout: Duration::from_secs(settings.timeout_s),
-    });
-    Ok(Arc::new(provider))
+/// The database and what SQLite keeps beside it.
+fn database_files(database: &Path) -> [PathBuf; 4] {
+    ["", "-wal", "-shm", "-journal"].map(|suffix| {
+        let mut path = database.as_os_str().to_owned();
+        path.push(suffix);
+        PathBuf::from(path)
+    })
 }
 
-fn api_key(
-    id: &ProviderId,
-    settings: &ProviderSettings,
-    base: Option<&Path>,
-    variables: &[(String, String)],
-) -> Result<Option<String>, RuntimeError> {
-    let refuse = |message: String| {
-        Err(RuntimeError::Provider {
-            provider: id.clone(),
+/// One provider of the configuration, to be set up.
+struct Setup<'a> {
+    id: ProviderId,
+    settings: &'a ProviderSettings,
+    /// The folder of the configuration file.
+    base: Option<&'a Path>,
+    variables: &'a [(String, String)],
+}
+
+impl<'a> Setup<'a> {
+    fn new(
+        loaded: &'a Loaded,
+        name: &str,
+        settings: &'a ProviderSettings,
+        variables: &'a [(String, String)],
+    ) -> Self {
+        Self {
+            id: ProviderId::new(name),
+            settings,
+            base: loaded.file.as_ref().and_then(|file| file.path.parent()),
+            variables,
+        }
+    }
+
+    /// The files it needs.
+    fn files(&self) -> Vec<PathBuf> {
+        let scenario = Some(&self.settings.scenario).filter(|scenario| !scenario.is_empty());
+        self.settings
+            .api_key_file
+            .iter()
+            .chain(scenario)
+            .map(|file| absolute(&self.beside(file)))
+            .collect()
+    }
+
+    fn provider(&self) -> Result<Arc<dyn Provider>, RuntimeError> {
+        match self.settings.kind {
+            ProviderKind::Openai => self.openai(),
+            ProviderKind::Scripted => {
+                let path = self.beside(&self.settings.scenario);
+                match Scripted::from_file(self.id.clone(), &path) {
+                    Ok(scripted) => Ok(Arc::new(scripted)),
+                    Err(error) => Err(self.broken("its scenario cannot be played".into(), error)),
+                }
+            }
+            ProviderKind::Gemini | ProviderKind::Anthropic => {
+                Err(self.refused("this kind is not in this version".into()))
+            }
+        }
+    }
+
+    fn openai(&self) -> Result<Arc<dyn Provider>, RuntimeError> {
+        let text = self.settings.base_url.as_deref().unwrap_or_default();
+        let base_url =
+            Url::parse(text).map_err(|error| self.broken("its base_url is no address".into(), error))?;
+        let api_key = self.api_key()?;
+        let provider = OpenAi::new(OpenAiConfig {
+            id: self.id.clone(),
+            base_url,
+            api_key: api_key.map(Into::into),
+            timeout: Duration::from_secs(self.settings.timeout_s),
+        });
+        Ok(Arc::new(provider))
+    }
+
+    fn api_key(&self) -> Result<Option<String>, RuntimeError> {
+        let (place, key) = match (&self.settings.api_key_env, &self.settings.api_key_file) {
+            (Some(name), _) => {
+                let place = format!("variable {name} (api_key_env)");
+                let Some((_, key)) = self.variables.iter().find(|(known, _)| known == name) else {
+                    return Err(self.refused(format!(
+                        "{place} is not set; set it to the provider's key, or remove api_key_env if it needs none"
+                    )));
+                };
+                (place, key.clone())
+            }
+            (None, Some(file)) => {
+                let path = self.beside(file);
+                (format!("the key file {}", path.display()), self.key_file(&path)?)
+            }
+            (None, None) => return Ok(None),
+        };
+        let key = key.trim();
+        if key.is_empty() {
+            return Err(self.refused(format!("{place} is empty; put the provider's key there")));
+        }
+        if !key.chars().all(|character| character.is_ascii_graphic()) {
+            return Err(self.refused(format!(
+                "{place} holds something that is no key: a key is one line of ASCII characters without spaces"
+            )));
+        }
+        Ok(Some(key.to_owned()))
+    }
+
+    fn key_file(&self, path: &Path) -> Result<String, RuntimeError> {
+        let unreadable = |error| {
+            self.broken(
+                format!(
+                    "the key file {} cannot be read; put the provider's key there, or change api_key_file",
+                    path.display()
+                ),
+                error,
+            )
+        };
+        let mut file = File::open(path).map_err(unreadable)?;
+        if !is_private(&file.metadata().map_err(unreadable)?) {
+            return Err(self.refused(format!(
+                "the key file {} can be read by others; run: chmod 600 {}",
+                path.display(),
+                path.display()
+            )));
+        }
+        let mut key = String::new();
+        file.read_to_string(&mut key).map_err(unreadable)?;
+        Ok(key)
+    }
+
+    /// A path of the configuration file: relative ones stand beside it.
+    fn beside(&self, path: &str) -> PathBuf {
+        self.base
+            .map_or_else(|| PathBuf::from(path), |base| base.join(path))
+    }
+
+    fn refused(&self, message: String) -> RuntimeError {
+        RuntimeError::Provider {
+            provider: self.id.clone(),
             message,
             cause: None,
-        })
-    };
-    if let Some(name) = &settings.api_key_env {
-        return match variables.iter().find(|(known, _)| known == name) {
-            Some((_, key)) if !key.trim().is_empty() => Ok(Some(key.trim().to_owned())),
-            Some(_) => refuse(format!(
-                "variable {name} (api_key_env) is empty; set it to the provider's key"
-            )),
-            None => refuse(format!(
-                "variable {name} (api_key_env) is not set; set it to the provider's key, or remove api_key_env if it needs none"
-            )),
-        };
+        }
     }
-    let Some(file) = &settings.api_key_file else {
-        return Ok(None);
-    };
-    let path = beside(base, file);
-    let metadata = std::fs::metadata(&path).map_err(|error| {
-        broken(
-            id,
-            &format!("the key file {} cannot be read", path.display()),
-            error,
-        )
-    })?;
-    if !is_private(&metadata) {
-        return refuse(format!(
-            "the key file {} can be read by others; run: chmod 600 {}",
-            path.display(),
-            path.display()
-        ));
+
+    fn broken(&self, message: String, cause: impl std::error::Error + Send + Sync + 'static) -> RuntimeError {
+        RuntimeError::Provider {
+            provider: self.id.clone(),
+            message,
+            cause: Some(Box::new(cause)),
+        }
     }
-    let key = std::fs::read_to_string(&path).map_err(|error| {
-        broken(
-            id,
-            &format!("the key file {} cannot be read", path.display()),
-            error,
-        )
-    })?;
-    if key.trim().is_empty() {
-        return refuse(format!("the key file {} is empty", path.display()));
-    }
-    Ok(Some(key.trim().to_owned()))
 }
 
 #[cfg(unix)]
@@ -195,23 +264,6 @@ fn is_private(metadata: &std::fs::Metadata) -> bool {
 #[cfg(not(unix))]
 fn is_private(_metadata: &std::fs::Metadata) -> bool {
     true
-}
-
-fn broken(
-    provider: &ProviderId,
-    message: &str,
-    cause: impl std::error::Error + Send + Sync + 'static,
-) -> RuntimeError {
-    RuntimeError::Provider {
-        provider: provider.clone(),
-        message: message.into(),
-        cause: Some(Box::new(cause)),
-    }
-}
-
-/// A path of the configuration file: relative ones stand beside it.
-fn beside(base: Option<&Path>, path: &str) -> PathBuf {
-    base.map_or_else(|| PathBuf::from(path), |base| base.join(path))
 }
 
 fn absolute(path: &Path) -> PathBuf {

@@ -10,5 +10,6 @@
 
 mod checks;
 mod child;
+mod program;
 mod scenario;
 mod steps;

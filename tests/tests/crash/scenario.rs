@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tidegate_testing::{FakeReply, RecordedRequest, calls};
 
 /// The task that is killed.
@@ -61,11 +61,6 @@ impl Place {
         self.folder.path().join("ledger")
     }
 
-    /// A file beside the others.
-    pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
     /// The lines of the ledger: each the id of a call and its text.
     pub(crate) fn ledger_lines(&self) -> Vec<String> {
         let text = match fs::read_to_string(self.ledger()) {
@@ -122,10 +117,10 @@ fn reply(said: usize) -> FakeReply {
     let search = ("search_files", json!({ "pattern": "beta", "path": "a.txt" }));
     match said {
         // Read-only calls together.
-        0 => calls([("list_files", json!({})), read("a.txt")]).into(),
+        0 => calls([("list_files", json!({ "path": "notes" })), read("a.txt")]).into(),
         // One consequential call.
         1 => calls([append("one")]).into(),
-        2 => calls([read("a.txt"), read("b.txt"), search, read("missing.txt")]).into(),
+        2 => calls([read("a.txt"), read("b.txt"), search, read("notes/missing.txt")]).into(),
         // Several consequential calls in one message.
         3 => calls([append("two"), append("three"), write("notes/new.md")]).into(),
         // Consequential calls between read-only ones. The edit would show if it were done twice.

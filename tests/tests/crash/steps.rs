@@ -5,7 +5,6 @@ use crate::child::{self, Ended};
 use crate::scenario::{self, ANSWER, Place, SECOND_ANSWER, SECOND_TASK, TASK, long_text};
 use std::sync::Arc;
 use tidegate_message::{Body, Entry, EventKind, ResultStatus, TurnStatus};
-use tidegate_policy::SourceId;
 use tidegate_store::Store as _;
 use tidegate_testing::FakeOpenAi;
 use tidegate_tests::crash::{Kill, SESSION, Side};
@@ -110,7 +109,7 @@ async fn killed_and_resumed(reference: Arc<Reference>, kills: Vec<Kill>) -> Tall
 
     assert_eq!(stored.entries.len(), reference.entries.len());
     for (entry, undisturbed) in stored.entries.iter().zip(&reference.entries) {
-        assert_eq!((entry.seq, entry.label), (undisturbed.seq, undisturbed.label));
+        assert_eq!(entry.seq, undisturbed.seq);
         match (&entry.body, &undisturbed.body) {
             (Body::Results(results), Body::Results(undisturbed)) => {
                 for (result, undisturbed) in results.results.iter().zip(&undisturbed.results) {
@@ -119,14 +118,14 @@ async fn killed_and_resumed(reference: Arc<Reference>, kills: Vec<Kill>) -> Tall
                     }
                 }
             }
-            (body, undisturbed) => assert_eq!(body, undisturbed),
-        }
-        for result in stored.answered.iter().map(|(_, result)| result) {
-            if let Some(source) = &result.source {
-                check_source(&stored, source).await;
+            (body, body_undisturbed) => {
+                assert_eq!((body, entry.label), (body_undisturbed, undisturbed.label));
             }
         }
     }
+    let cut = stored.answered.iter().find_map(|(_, result)| result.source.as_ref()).unwrap();
+    let source = stored.store.source(stored.id, cut).await.unwrap().unwrap();
+    assert_eq!(source.text, long_text(), "what was cut is kept whole");
     let edited = std::fs::read_to_string(place.workspace().join("notes/log.md")).unwrap();
     assert!(matches!(edited.as_str(), "first x\nsecond y\n" | "first xx\nsecond y\n"), "{edited:?}");
     assert!(!place.workspace().join("public/leak.md").exists());
@@ -134,20 +133,10 @@ async fn killed_and_resumed(reference: Arc<Reference>, kills: Vec<Kill>) -> Tall
     tally
 }
 
-async fn check_source(stored: &Stored, id: &SourceId) {
-    let source = stored.store.source(stored.id, id).await.unwrap().unwrap();
-    assert_eq!(source.text, long_text());
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_at_any_persisted_step_a_session_takes_a_new_task_after_the_old_was_closed_honestly() {
     let reference = reference().await;
-    // Every step once, on the one side or the other: the sides are told apart above.
-    let cases = moments(reference.commits)
-        .enumerate()
-        .filter(|(index, _)| index % 4 == 0 || index % 4 == 3)
-        .map(|(_, kill)| kill)
-        .collect();
+    let cases = moments(reference.commits).collect();
     let tally = all(cases, killed_and_asked_something_else).await;
     println!("{} kills, {} unknown outcomes", tally.kills, tally.unknown);
     assert!(tally.unknown > 0, "no kill hit a call: the test shows too little");

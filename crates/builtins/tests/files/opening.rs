@@ -447,7 +447,7 @@ fn the_programs_own_files_are_never_written_and_not_listed() {
         );
         assert_eq!(
             space.call("list_files", json!({})).await.text,
-            "innocent -> tidegate.toml\nother.txt"
+            "by-link -> own\ninnocent -> tidegate.toml\nother.txt"
         );
     });
     assert_eq!(space.content("tidegate.toml").unwrap(), "[policy]");

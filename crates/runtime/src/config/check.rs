@@ -1,10 +1,13 @@
 //! What types cannot say: references, ranges, and what this version cannot do.
 
 use super::error::ConfigError;
-use super::load::{FilePlace, Loaded};
+use super::layers::Layer;
+use super::load::{FilePlace, Loaded, join};
 use super::model::{Configuration, PolicySettings, ProviderKind, ProviderSettings, Reserved};
+use super::wording::{did_you_mean, listed};
+use std::path::Path;
 use tidegate_message::{ModelId, ModelPolicy, Tier};
-use tidegate_policy::{Classification, HostRules};
+use tidegate_policy::{Classification, HostRules, PathRules};
 use url::Url;
 
 /// The clearance of a provider nobody configured one for.
@@ -21,57 +24,57 @@ pub(crate) fn default_clearance(provider: &ProviderSettings) -> Classification {
     }
 }
 
-pub(super) fn check(loaded: &Loaded) -> Result<(), ConfigError> {
-    let configuration = &loaded.configuration;
-    let wrong = |key: String, message: String| {
-        Err(ConfigError::Value {
-            origin: loaded.origin(&key),
-            key,
-            message,
-        })
-    };
+/// What is wrong: the dotted key, and what is valid.
+type Wrong = (String, String);
+
+/// Checks `loaded`; `limits` are the clearances of a user's file that another file stands in for.
+pub(super) fn check(loaded: &Loaded, limits: &Layer) -> Result<(), ConfigError> {
+    check_values(&loaded.configuration).map_err(|(key, message)| ConfigError::Value {
+        origin: loaded.place(&key),
+        key,
+        message,
+    })?;
+    match &loaded.file {
+        Some(file) if file.place == FilePlace::WorkingFolder => only_lowers(loaded, &file.path, limits),
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn check_values(configuration: &Configuration) -> Result<(), Wrong> {
     for (name, provider) in &configuration.providers {
-        if let Err((part, message)) = check_provider(provider) {
-            return wrong(format!("providers.{name}.{part}"), message);
-        }
+        let section = join("providers", name);
+        check_name(name).map_err(|message| (section.clone(), message))?;
+        check_provider(provider).map_err(|(part, message)| (join(&section, part), message))?;
     }
     for (tier, models) in tiers(configuration) {
         for model in models {
-            if let Err(message) = check_model(configuration, model) {
-                return wrong(format!("tiers.{tier}"), message);
-            }
+            check_model(configuration, model).map_err(|message| (join("tiers", tier), message))?;
         }
     }
+    for model in configuration.models.keys() {
+        let parsed = model.parse::<ModelId>().map(drop);
+        parsed.map_err(|error| (join("models", model), error.to_string()))?;
+    }
+    let key = || "agent.model_policy".to_owned();
     match configuration.agent.model_policy.parse::<ModelPolicy>() {
-        Err(error) => return wrong("agent.model_policy".into(), error.to_string()),
+        Err(error) => return Err((key(), error.to_string())),
         Ok(ModelPolicy::Model(model)) => {
-            if let Err(message) = check_model(configuration, &model.to_string()) {
-                return wrong("agent.model_policy".into(), message);
-            }
+            check_model(configuration, &model.to_string()).map_err(|message| (key(), message))?;
         }
         Ok(ModelPolicy::Auto | ModelPolicy::AutoPro | ModelPolicy::Tier(_)) => {}
     }
+    check_ranges(configuration)?;
+    check_policy(&configuration.policy)
+}
+
+fn check_ranges(configuration: &Configuration) -> Result<(), Wrong> {
+    let agent = &configuration.agent;
+    let max_output_chars = u64::try_from(agent.max_output_chars).unwrap_or(u64::MAX);
     for (key, value, range) in [
-        (
-            "agent.max_rounds",
-            u64::from(configuration.agent.max_rounds),
-            1..=1_000,
-        ),
-        (
-            "agent.tool_timeout_s",
-            configuration.agent.tool_timeout_s,
-            1..=86_400,
-        ),
-        (
-            "agent.turn_timeout_s",
-            configuration.agent.turn_timeout_s,
-            1..=604_800,
-        ),
-        (
-            "agent.max_output_chars",
-            configuration.agent.max_output_chars as u64,
-            200..=100_000_000,
-        ),
+        ("agent.max_rounds", u64::from(agent.max_rounds), 1..=1_000),
+        ("agent.tool_timeout_s", agent.tool_timeout_s, 1..=86_400),
+        ("agent.turn_timeout_s", agent.turn_timeout_s, 1..=604_800),
+        ("agent.max_output_chars", max_output_chars, 200..=100_000_000),
     ] {
         if !range.contains(&value) {
             let message = format!(
@@ -79,16 +82,19 @@ pub(super) fn check(loaded: &Loaded) -> Result<(), ConfigError> {
                 range.start(),
                 range.end()
             );
-            return wrong(key.into(), message);
+            return Err((key.into(), message));
         }
     }
-    check_policy(&configuration.policy).or_else(|(key, message)| wrong(key, message))?;
-    if loaded
-        .file
-        .as_ref()
-        .is_some_and(|file| file.place == FilePlace::WorkingFolder)
-    {
-        only_lowers(loaded)?;
+    Ok(())
+}
+
+/// A provider's name is the part before the colon of `provider:model`.
+fn check_name(name: &str) -> Result<(), String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+        return Err(format!(
+            "{name:?} is no provider's name: write 1 to 64 letters A-Z a-z, digits, `_`, `-` or `.`"
+        ));
     }
     Ok(())
 }
@@ -142,7 +148,7 @@ fn check_provider(provider: &ProviderSettings) -> Result<(), (&'static str, Stri
     match provider.kind {
         ProviderKind::Gemini | ProviderKind::Anthropic => Err((
             "kind",
-            "is not in this version; use `openai` with the provider's OpenAI-compatible base_url".into(),
+            "this kind is not in this version; write \"openai\" with the provider's OpenAI-compatible base_url".into(),
         )),
         ProviderKind::Scripted if provider.scenario.is_empty() => Err((
             "scenario",
@@ -157,6 +163,11 @@ fn check_provider(provider: &ProviderSettings) -> Result<(), (&'static str, Stri
                 ));
             };
             match Url::parse(text) {
+                // It would be shown wherever the address is.
+                Ok(url) if !url.username().is_empty() || url.password().is_some() => Err((
+                    "base_url",
+                    "an address here has no user name or password in it; name the key with api_key_env or api_key_file".into(),
+                )),
                 Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(()),
                 Ok(url) => Err((
                     "base_url",
@@ -168,8 +179,9 @@ fn check_provider(provider: &ProviderSettings) -> Result<(), (&'static str, Stri
     }
 }
 
-fn check_policy(policy: &PolicySettings) -> Result<(), (String, String)> {
-    if !policy.rules.is_empty() {
+fn check_policy(policy: &PolicySettings) -> Result<(), Wrong> {
+    // A rule without a single key says nothing that would have to be enforced.
+    if policy.rules.iter().any(|rule| !rule.is_empty()) {
         return Err((
             "policy.rules".into(),
             "custom rules are not in this version, and rules that are not enforced would be worse than none; remove them".into(),
@@ -177,63 +189,70 @@ fn check_policy(policy: &PolicySettings) -> Result<(), (String, String)> {
     }
     for (name, tool) in &policy.tools {
         if tool.approval {
-            return Err((
-                format!("policy.tools.{name}.approval"),
-                "approvals are not in this version, so the call could not be held; remove it".into(),
-            ));
+            let key = join(&join("policy.tools", name), "approval");
+            let message = "approvals are not in this version, so the call could not be held; remove it";
+            return Err((key, message.into()));
         }
     }
-    HostRules::new(
-        policy
-            .hosts
-            .iter()
-            .map(|(pattern, level)| (pattern.as_str(), *level)),
-    )
-    .map_err(|error| ("policy.hosts".to_owned(), error.to_string()))?;
+    for (pattern, level) in &policy.paths {
+        // Patterns are relative to the workspace; any will do to read them.
+        let rules = PathRules::builder("/").pattern(pattern.as_str(), *level).build();
+        rules.map_err(|error| located("policy.paths", pattern, &error))?;
+    }
+    for (pattern, level) in &policy.hosts {
+        let rules = HostRules::new([(pattern.as_str(), *level)]);
+        rules.map_err(|error| located("policy.hosts", pattern, &error))?;
+    }
     Ok(())
+}
+
+/// The error of one pattern: its message names the section and the pattern itself, which the key does too.
+fn located(section: &str, pattern: &str, error: &dyn std::error::Error) -> Wrong {
+    let message = error.to_string();
+    let named = format!("[{section}] ");
+    let message = message.strip_prefix(&named).unwrap_or(&message);
+    (join(section, pattern), message.to_owned())
 }
 
 /// A file found in the working folder came with the work, not from the owner: trusted for its wording, it
 /// still cannot let data go where the owner's own configuration would not.
-fn only_lowers(loaded: &Loaded) -> Result<(), ConfigError> {
+fn only_lowers(loaded: &Loaded, file: &Path, limits: &Layer) -> Result<(), ConfigError> {
     let configuration = &loaded.configuration;
     let defaults = PolicySettings::default();
-    let mut limits = vec![
+    let policy = |name: &'static str| vec!["policy", name];
+    let mut clearances = vec![
         (
-            "policy.clearance".to_owned(),
+            policy("clearance"),
             configuration.policy.clearance,
             defaults.clearance,
         ),
         (
-            "policy.owner_named".to_owned(),
+            policy("owner_named"),
             configuration.policy.owner_named,
             defaults.owner_named,
         ),
     ];
     for (name, provider) in &configuration.providers {
         if let Some(given) = provider.clearance {
-            limits.push((
-                format!("providers.{name}.clearance"),
-                given,
-                default_clearance(provider),
-            ));
+            let keys = vec!["providers", name.as_str(), "clearance"];
+            clearances.push((keys, given, default_clearance(provider)));
         }
     }
     for (name, user) in &configuration.users.0 {
         if let Some(given) = user.clearance {
-            let limit = super::Users::default()
-                .clearance(name)
-                .unwrap_or(Classification::Internal);
-            limits.push((format!("users.{name}.clearance"), given, limit));
+            let default = super::Users::default().clearance(name);
+            let keys = vec!["users", name.as_str(), "clearance"];
+            clearances.push((keys, given, default.unwrap_or(Classification::Internal)));
         }
     }
-    for (key, given, limit) in limits {
+    for (keys, given, default) in clearances {
+        let limit = limits
+            .get(&keys)
+            .and_then(|value| value.clone().into_string().ok()?.parse().ok())
+            .unwrap_or(default);
+        let key = keys.iter().fold(String::new(), |key, name| join(&key, name));
         let origin = loaded.origin(&key);
-        let from_file = loaded
-            .file
-            .as_ref()
-            .is_some_and(|file| origin.starts_with(&*file.path.to_string_lossy()));
-        if from_file && given > limit {
+        if origin.starts_with(&*file.to_string_lossy()) && given > limit {
             return Err(ConfigError::Raises {
                 origin,
                 key,
@@ -245,10 +264,36 @@ fn only_lowers(loaded: &Loaded) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// What is set but has no effect in this version, a line each: `tidegate config check` shows them.
+/// The tools of this version, which `[policy.tools]` can name.
+pub(super) const TOOLS: [&str; 6] = [
+    "current_time",
+    "edit_file",
+    "list_files",
+    "read_file",
+    "search_files",
+    "write_file",
+];
+
+/// Keys that are read and checked, and that nothing acts on.
+const QUIET: [&str; 11] = [
+    "policy.owner_named",
+    "policy.integrity",
+    "policy.integrity_action",
+    "policy.unattended",
+    "policy.bumpers",
+    "policy.languages",
+    "policy.hosts",
+    "agent.turn_timeout_s",
+    "store.session_idle_days",
+    "store.retain_days",
+    "tiers.auxiliary",
+];
+
+/// What is set but has no effect in this version, and what is missing, a line each: `tidegate config check`
+/// shows them.
 pub fn notes(loaded: &Loaded) -> Vec<String> {
     let configuration = &loaded.configuration;
-    let sections: [(&str, &Reserved); 8] = [
+    let sections: [(&str, &Reserved); 9] = [
         ("delegate", &configuration.delegate),
         ("sessions", &configuration.sessions),
         ("subagent", &configuration.subagent),
@@ -256,44 +301,58 @@ pub fn notes(loaded: &Loaded) -> Vec<String> {
         ("prompt", &configuration.prompt),
         ("channels", &configuration.channels),
         ("memory", &configuration.memory),
+        ("server", &configuration.server),
         ("mcp", &configuration.mcp),
     ];
+    let no_effect = |key: &str| format!("{key} has no effect in this version ({})", loaded.origin(key));
     let mut notes: Vec<String> = sections
         .iter()
-        .chain([("server", &configuration.server)].iter())
         .filter(|(_, section)| !section.0.is_empty())
         .map(|(name, _)| format!("[{name}] has no effect in this version"))
         .collect();
-    let quiet = [
-        "policy.owner_named",
-        "policy.integrity",
-        "policy.integrity_action",
-        "policy.unattended",
-        "policy.bumpers",
-        "policy.languages",
-        "agent.turn_timeout_s",
-        "store.session_idle_days",
-        "store.retain_days",
-        "tiers.auxiliary",
-    ];
+    if !configuration.models.is_empty() {
+        notes.push("[models] has no effect in this version".into());
+    }
     notes.extend(
-        quiet
+        QUIET
             .iter()
-            .filter(|key| loaded.origins.contains_key(**key))
-            .map(|key| format!("{key} has no effect in this version ({})", loaded.origin(key))),
+            .filter(|key| loaded.origin(key) != "default")
+            .map(|key| no_effect(key)),
     );
-    let model = |tier: Tier| match tier {
-        Tier::Lite => &configuration.tiers.lite,
-        Tier::Flash => &configuration.tiers.flash,
-        Tier::Pro => &configuration.tiers.pro,
-    };
-    for tier in Tier::ALL {
-        if model(tier).is_empty() {
+    if !configuration.policy.rules.is_empty() {
+        notes.push(no_effect("policy.rules"));
+    }
+    for name in configuration.policy.tools.keys() {
+        if !TOOLS.contains(&name.as_str()) {
+            let hint = did_you_mean(name, TOOLS)
+                .unwrap_or_else(|| format!("there are: {}", listed(TOOLS)));
+            let key = join("policy.tools", name);
             notes.push(format!(
-                "tier {tier} has no model: set [tiers] {}",
+                "[{key}] names a tool that is not in this version ({}); {hint}",
+                loaded.origin(&key)
+            ));
+        }
+    }
+    for name in configuration.users.0.keys() {
+        if name != super::LOCAL_USER {
+            notes.push(no_effect(&join("users", name)));
+        }
+    }
+    for tier in Tier::ALL {
+        if models_of(configuration, tier).is_empty() {
+            notes.push(format!(
+                "tier {tier} has no model; to use it, set {} in [tiers]",
                 tier.as_str().to_ascii_lowercase()
             ));
         }
     }
     notes
+}
+
+fn models_of(configuration: &Configuration, tier: Tier) -> &[String] {
+    match tier {
+        Tier::Lite => &configuration.tiers.lite,
+        Tier::Flash => &configuration.tiers.flash,
+        Tier::Pro => &configuration.tiers.pro,
+    }
 }

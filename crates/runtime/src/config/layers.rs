@@ -1,12 +1,10 @@
 //! The layers over the defaults, each a source of the `config` crate whose values know where they came from.
 
+use super::variables;
 use super::{ConfigError, Location};
-use config::{Map, Source, Value};
+use config::{Map, Source, Value, ValueKind};
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
-
-/// The prefix of variables: `TIDEGATE__SECTION__KEY`.
-const PREFIX: &str = "TIDEGATE__";
 
 /// Values of one layer, ready made.
 #[derive(Clone, Debug, Default)]
@@ -52,34 +50,70 @@ impl Layer {
     pub(super) fn of_variables<'a>(
         variables: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, ConfigError> {
-        let mut layer = Map::new();
-        for (name, text) in variables {
-            let Some(path) = name.strip_prefix(PREFIX) else {
-                continue;
-            };
-            let keys: Vec<String> = path.split("__").map(str::to_ascii_lowercase).collect();
-            if keys.iter().any(String::is_empty) {
-                return Err(ConfigError::Variable {
-                    name: name.to_owned(),
-                    message: "expected TIDEGATE__SECTION__KEY".into(),
-                });
-            }
-            let value = value_of_text(text, name).map_err(|error| ConfigError::Variable {
-                name: name.to_owned(),
-                message: format!("looks like a list or table but is no JSON: {error}"),
-            })?;
-            insert(&mut layer, &keys, value);
+        let mut layer = Self::default();
+        for (keys, value) in variables::read(variables)? {
+            layer.insert(&keys, value);
         }
-        Ok(Self(layer))
+        Ok(layer)
     }
 
     /// The values of flags.
     pub(super) fn of_overrides(overrides: &[Override]) -> Self {
-        let mut layer = Map::new();
+        let mut layer = Self::default();
         for Override { key, value, flag } in overrides {
-            insert(&mut layer, key, Value::new(Some(flag), value.as_str()));
+            layer.insert(key, Value::new(Some(flag), value.as_str()));
         }
-        Self(layer)
+        layer
+    }
+
+    /// What of `self` names a clearance of something that `other` names too, or of the owner: the limits a
+    /// file has that stands in for this one.
+    pub(super) fn clearances(&self, other: &Self) -> Self {
+        let mut limits = Self::default();
+        let mut keep = |keys: &[&str]| {
+            if let Some(value) = self.get(keys) {
+                let keys: Vec<String> = keys.iter().map(|&key| key.to_owned()).collect();
+                limits.insert(&keys, value.clone());
+            }
+        };
+        keep(&["policy", "clearance"]);
+        keep(&["policy", "owner_named"]);
+        for name in self.names("users") {
+            keep(&["users", name, "clearance"]);
+        }
+        for name in self.names("providers") {
+            if other.get(&["providers", name]).is_some() {
+                keep(&["providers", name, "clearance"]);
+            }
+        }
+        limits
+    }
+
+    /// The value at a key.
+    pub(super) fn get(&self, keys: &[&str]) -> Option<&Value> {
+        let (last, sections) = keys.split_last()?;
+        let mut table = &self.0;
+        for section in sections {
+            let ValueKind::Table(inner) = &table.get(*section)?.kind else {
+                return None;
+            };
+            table = inner;
+        }
+        table.get(*last)
+    }
+
+    fn names(&self, section: &str) -> impl Iterator<Item = &str> {
+        let table = match self.get(&[section]).map(|value| &value.kind) {
+            Some(ValueKind::Table(table)) => Some(table),
+            _ => None,
+        };
+        table
+            .into_iter()
+            .flat_map(|table| table.keys().map(String::as_str))
+    }
+
+    fn insert(&mut self, keys: &[String], value: Value) {
+        insert(&mut self.0, keys, value);
     }
 }
 
@@ -93,42 +127,9 @@ fn insert(table: &mut Map<String, Value>, keys: &[String], value: Value) {
             let inner = table
                 .entry(first.clone())
                 .or_insert_with(|| Value::new(None, Map::<String, Value>::new()));
-            if let config::ValueKind::Table(inner) = &mut inner.kind {
+            if let ValueKind::Table(inner) = &mut inner.kind {
                 insert(inner, rest, value);
             }
-        }
-    }
-}
-
-fn value_of_text(text: &str, origin: &str) -> Result<Value, serde_json::Error> {
-    let origin = origin.to_owned();
-    if text.trim_start().starts_with(['[', '{']) {
-        serde_json::from_str(text).map(|json| value_of_json(&json, &origin))
-    } else {
-        Ok(Value::new(Some(&origin), text))
-    }
-}
-
-fn value_of_json(json: &serde_json::Value, origin: &String) -> Value {
-    use serde_json::Value as Json;
-    match json {
-        Json::Null => Value::new(Some(origin), config::ValueKind::Nil),
-        Json::Bool(value) => Value::new(Some(origin), *value),
-        Json::Number(number) => match number.as_i64() {
-            Some(integer) => Value::new(Some(origin), integer),
-            None => Value::new(Some(origin), number.as_f64().unwrap_or(f64::NAN)),
-        },
-        Json::String(text) => Value::new(Some(origin), text.as_str()),
-        Json::Array(items) => {
-            let items: Vec<Value> = items.iter().map(|item| value_of_json(item, origin)).collect();
-            Value::new(Some(origin), items)
-        }
-        Json::Object(members) => {
-            let members: Map<String, Value> = members
-                .iter()
-                .map(|(key, value)| (key.clone(), value_of_json(value, origin)))
-                .collect();
-            Value::new(Some(origin), members)
         }
     }
 }

@@ -3,8 +3,9 @@
 use super::check;
 use super::error::{ConfigError, Location};
 use super::layers::{Layer, Override};
-use super::model::Configuration;
+use super::model::{Configuration, LOCAL_USER};
 use super::trust::TrustedFiles;
+use super::wording::{nearest, plain};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -71,16 +72,21 @@ pub struct ShownValue {
 }
 
 /// Loads: defaults, then the file, then variables, then flags. The working folder's file comes before the
-/// user's; they are not merged.
+/// user's; they are not merged, but the clearances of the user's file stay the limits of the other.
 ///
 /// # Errors
 /// See [`ConfigError`]. Nothing of a file with an error is used.
 pub fn load(options: &LoadOptions) -> Result<Loaded, ConfigError> {
     let found = find(options)?;
     let mut builder = config::Config::builder();
-    if let Some((file, text)) = &found {
-        read_strictly(&file.path, text)?;
-        builder = builder.add_source(Layer::of_file(&file.path, text)?);
+    let mut limits = Layer::default();
+    if let Some(Found { file, text, behind }) = &found {
+        let layer = layer(&file.path, text)?;
+        if let Some(user_file) = behind {
+            limits = self::layer(user_file, &read(user_file)?)?.clearances(&layer);
+            builder = builder.add_source(limits.clone());
+        }
+        builder = builder.add_source(layer);
     }
     let variables = options
         .variables
@@ -95,16 +101,21 @@ pub fn load(options: &LoadOptions) -> Result<Loaded, ConfigError> {
 
     let mut origins = BTreeMap::new();
     collect_origins(&merged.cache, "", &mut origins);
-    let configuration: Configuration = merged
-        .try_deserialize()
-        .map_err(|error| blame(&error, &options.variables))?;
+    let configuration: Configuration =
+        serde_path_to_error::deserialize(merged.cache).map_err(|error| blame(&error, &origins))?;
     let loaded = Loaded {
         configuration,
-        file: found.map(|(file, _)| file),
+        file: found.map(|found| found.file),
         origins,
     };
-    check::check(&loaded)?;
+    check::check(&loaded, &limits)?;
     Ok(loaded)
+}
+
+/// The layer of a file. It is read strictly and alone first, so that its errors have a place in it.
+fn layer(file: &Path, text: &str) -> Result<Layer, ConfigError> {
+    read_strictly(file, text)?;
+    Layer::of_file(file, text)
 }
 
 /// The JSON schema of the file: every key with its meaning and default; `x-hot` marks those that take effect
@@ -114,55 +125,95 @@ pub fn schema() -> serde_json::Value {
 }
 
 impl Loaded {
-    /// The origin of a dotted key, or of the nearest table it stands in.
+    /// The origin of a dotted key; `default` if it was not set.
     pub fn origin(&self, key: &str) -> String {
+        self.set(key).unwrap_or("default").to_owned()
+    }
+
+    /// Where a key, or else what stands nearest to it, was set: for errors, which have to name a place to change.
+    pub(super) fn place(&self, key: &str) -> String {
+        let mut near = key;
+        loop {
+            if let Some(at) = self.set(near) {
+                return at.to_owned();
+            }
+            match near.rsplit_once('.') {
+                Some((section, _)) => near = section,
+                None => return "default".into(),
+            }
+        }
+    }
+
+    /// Where a key, or the first one of the section it names, was set.
+    fn set(&self, key: &str) -> Option<&str> {
+        let inside = format!("{key}.");
         self.origins
             .get(key)
             .or_else(|| {
                 self.origins
                     .iter()
-                    .find(|(known, _)| known.starts_with(&format!("{key}.")))
+                    .find(|(known, _)| known.starts_with(&inside))
                     .map(|(_, at)| at)
             })
-            .cloned()
-            .unwrap_or_else(|| "default".into())
+            .map(String::as_str)
     }
 
-    /// Every value with its origin, in the order of the sections.
+    /// Every value with its origin, in the order of the sections; also those that a default depends on
+    /// something else for, such as a provider's clearance.
     pub fn values(&self) -> Vec<ShownValue> {
+        let mut effective = self.configuration.clone();
+        for provider in effective.providers.values_mut() {
+            provider.clearance = Some(provider.clearance.unwrap_or(check::default_clearance(provider)));
+        }
+        effective.users.0.entry(LOCAL_USER.into()).or_default();
+        let users = effective.users.clone();
+        for (name, user) in &mut effective.users.0 {
+            user.role = users.role(name);
+            user.clearance = users.clearance(name);
+        }
         let mut shown = Vec::new();
-        if let Ok(json) = serde_json::to_value(&self.configuration) {
-            self.show(&json, "", &mut shown);
+        // A configuration that was read from text can be written as text.
+        if let Ok(table) = toml::Table::try_from(&effective) {
+            self.show(&toml::Value::Table(table), "", &mut shown);
         }
         shown
     }
 
-    fn show(&self, json: &serde_json::Value, key: &str, shown: &mut Vec<ShownValue>) {
-        match json {
-            serde_json::Value::Object(members) => {
+    fn show(&self, value: &toml::Value, key: &str, shown: &mut Vec<ShownValue>) {
+        let value = match value {
+            toml::Value::Table(members) => {
                 for (name, value) in members {
                     self.show(value, &join(key, name), shown);
                 }
+                return;
             }
-            leaf => shown.push(ShownValue {
-                key: key.into(),
-                value: leaf.clone(),
-                origin: self.origin(key),
-            }),
-        }
+            toml::Value::Datetime(moment) => moment.to_string().into(),
+            leaf => serde_json::to_value(leaf).unwrap_or_default(),
+        };
+        shown.push(ShownValue {
+            key: key.into(),
+            value,
+            origin: self.origin(key),
+        });
     }
 }
 
-fn find(options: &LoadOptions) -> Result<Option<(ConfigFile, String)>, ConfigError> {
+/// The file to use.
+struct Found {
+    file: ConfigFile,
+    text: String,
+    /// The user's own file, if another one stands in for it.
+    behind: Option<PathBuf>,
+}
+
+fn find(options: &LoadOptions) -> Result<Option<Found>, ConfigError> {
+    let found = |file: &Path, place, text, behind| {
+        let path = canonical(file);
+        let file = ConfigFile { path, place };
+        Ok(Some(Found { file, text, behind }))
+    };
     if let Some(file) = &options.file {
-        let text = read(file)?;
-        return Ok(Some((
-            ConfigFile {
-                path: canonical(file),
-                place: FilePlace::Named,
-            },
-            text,
-        )));
+        return found(file, FilePlace::Named, read(file)?, None);
     }
     let in_folder = |folder: &Option<PathBuf>| {
         folder
@@ -174,37 +225,19 @@ fn find(options: &LoadOptions) -> Result<Option<(ConfigFile, String)>, ConfigErr
     if let Some(file) = in_folder(&options.working_folder) {
         let path = canonical(&file);
         let text = read(&file)?;
-        if user_file.as_ref().is_some_and(|user| canonical(user) == path) {
-            return Ok(Some((
-                ConfigFile {
-                    path,
-                    place: FilePlace::UserFolder,
-                },
-                text,
-            )));
+        let user_path = user_file.as_deref().map(canonical);
+        if user_path.as_ref() == Some(&path) {
+            return found(&path, FilePlace::UserFolder, text, None);
         }
         if !TrustedFiles::in_folder(&options.data_folder).is_trusted(&path, text.as_bytes())? {
             return Err(ConfigError::Untrusted { file: path });
         }
-        return Ok(Some((
-            ConfigFile {
-                path,
-                place: FilePlace::WorkingFolder,
-            },
-            text,
-        )));
+        return found(&path, FilePlace::WorkingFolder, text, user_path);
     }
-    user_file
-        .map(|file| {
-            Ok((
-                ConfigFile {
-                    path: canonical(&file),
-                    place: FilePlace::UserFolder,
-                },
-                read(&file)?,
-            ))
-        })
-        .transpose()
+    match user_file {
+        Some(file) => found(&file, FilePlace::UserFolder, read(&file)?, None),
+        None => Ok(None),
+    }
 }
 
 fn canonical(file: &Path) -> PathBuf {
@@ -220,8 +253,8 @@ fn read(file: &Path) -> Result<String, ConfigError> {
         let valid = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(error.as_bytes().get(..valid).unwrap_or_default()).into_owned();
         ConfigError::File {
-            at: Location::of(file, &text, valid),
-            message: "the file is not UTF-8 from here on".into(),
+            at: Location::of(&canonical(file), &text, valid),
+            message: "the file is not UTF-8 from here on; save it as UTF-8".into(),
             hint: None,
         }
     })
@@ -229,60 +262,53 @@ fn read(file: &Path) -> Result<String, ConfigError> {
 
 /// Reads the file alone, strictly, so that its errors have a place in it.
 fn read_strictly(file: &Path, text: &str) -> Result<(), ConfigError> {
-    toml::from_str::<Configuration>(text)
-        .map(drop)
-        .map_err(|error| ConfigError::File {
+    toml::from_str::<Configuration>(text).map(drop).map_err(|error| {
+        let message = plain(error.message());
+        ConfigError::File {
             at: Location::of(file, text, error.span().map_or(0, |span| span.start)),
-            message: error.message().replace('\n', " "),
-            hint: nearest(error.message()),
-        })
-}
-
-/// For serde's "unknown field `x`, expected one of `a`, `b`": the nearest valid name.
-fn nearest(message: &str) -> Option<String> {
-    if !message.starts_with("unknown ") {
-        return None;
-    }
-    let mut names = message.split('`').skip(1).step_by(2);
-    let given = names.next()?;
-    names
-        .map(|name| (strsim::damerau_levenshtein(given, name), name))
-        .filter(|(distance, name)| *distance <= 1 + name.len() / 3)
-        .min()
-        .map(|(_, name)| format!("did you mean `{name}`?"))
+            hint: nearest(&message),
+            message,
+        }
+    })
 }
 
 /// The file was read strictly before, so an error of the whole is the fault of a variable or a flag.
-fn blame(error: &config::ConfigError, variables: &[(String, String)]) -> ConfigError {
-    let (origin, message) = match error {
-        config::ConfigError::Type {
-            origin,
-            unexpected,
-            expected,
-            ..
-        } => (origin.clone(), format!("expected {expected}, not {unexpected}")),
-        config::ConfigError::At { error, origin, .. } => (origin.clone(), error.to_string()),
-        other => (None, other.to_string()),
-    };
-    let unknown = message.split('`').nth(1).map(str::to_ascii_uppercase);
-    let name = origin.or_else(|| {
-        let part = unknown?;
-        variables
-            .iter()
-            .find(|(name, _)| name.starts_with("TIDEGATE__") && name.split("__").any(|piece| piece == part))
-            .map(|(name, _)| name.clone())
-    });
-    match name {
-        Some(name) => {
-            let hint = nearest(&message)
-                .map(|hint| format!("; {hint}"))
-                .unwrap_or_default();
-            ConfigError::Variable {
-                name,
-                message: format!("{message}{hint}"),
-            }
+fn blame(
+    error: &serde_path_to_error::Error<config::ConfigError>,
+    origins: &BTreeMap<String, String>,
+) -> ConfigError {
+    use serde_path_to_error::Segment;
+    let mut key = String::new();
+    for segment in error.path() {
+        match segment {
+            Segment::Map { key: name } => key = join(&key, name),
+            // Items have the origin of their list, variants that of their value.
+            Segment::Seq { .. } | Segment::Enum { .. } | Segment::Unknown => {}
         }
-        None => ConfigError::Layers(message),
+    }
+    let mut inner = error.inner();
+    while let config::ConfigError::At { error, .. } = inner {
+        inner = error;
+    }
+    let message = match inner {
+        config::ConfigError::Type {
+            unexpected, expected, ..
+        } => format!("wrong type: {unexpected}, expected {expected}"),
+        other => other.to_string(),
+    };
+    let message = plain(&message);
+    let hint = nearest(&message).map_or_else(String::new, |hint| format!("; {hint}"));
+    let inside = format!("{key}.");
+    // `FILE:LINE` has a colon, a variable's name has none.
+    let origin = origins
+        .iter()
+        .find(|(known, origin)| (**known == key || known.starts_with(&inside)) && !origin.contains(':'));
+    match origin {
+        Some((_, name)) => ConfigError::Variable {
+            name: name.clone(),
+            message: format!("{key}: {message}{hint}"),
+        },
+        None => ConfigError::Layers(format!("{key}: {message}{hint}")),
     }
 }
 
@@ -296,7 +322,8 @@ fn collect_origins(value: &config::Value, key: &str, origins: &mut BTreeMap<Stri
     }
 }
 
-fn join(key: &str, name: &str) -> String {
+/// `key.name`, with the name in quotes if it is no bare TOML key.
+pub(super) fn join(key: &str, name: &str) -> String {
     let bare = !name.is_empty()
         && name
             .bytes()

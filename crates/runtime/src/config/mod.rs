@@ -6,6 +6,8 @@ mod layers;
 mod load;
 mod model;
 mod trust;
+mod variables;
+mod wording;
 
 pub(crate) use check::default_clearance;
 pub use check::notes;

@@ -82,7 +82,7 @@ pub struct ProviderSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-hot" = false))]
     pub api_key_env: Option<String>,
-    /// A file that holds the key and that its owner alone can read.
+    /// A file that holds the key and that its owner alone can read, relative to the configuration file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-hot" = false))]
     pub api_key_file: Option<String>,
@@ -258,7 +258,7 @@ pub struct PolicySettings {
     /// What differs from a tool's own declaration, by tool.
     #[schemars(extend("x-hot" = true))]
     pub tools: BTreeMap<String, ToolSettings>,
-    /// Custom rules. Refused in this version: it could not enforce them.
+    /// Custom rules. Refused in this version, unless empty: it could not enforce them.
     #[schemars(with = "Vec<BTreeMap<String, serde_json::Value>>", extend("x-hot" = true))]
     pub rules: Vec<toml::Table>,
 }
@@ -305,11 +305,11 @@ pub struct ToolSettings {
 #[serde(deny_unknown_fields)]
 pub struct SourceSettings {
     /// Its classification.
-    #[schemars(with = "LevelName")]
+    #[schemars(with = "LevelName", extend("x-hot" = true))]
     pub level: Classification,
     /// Its integrity. Default UNTRUSTED.
     #[serde(default = "untrusted")]
-    #[schemars(with = "IntegrityName")]
+    #[schemars(with = "IntegrityName", extend("x-hot" = true))]
     pub integrity: Integrity,
 }
 
@@ -335,7 +335,7 @@ pub struct StoreSettings {
     /// What a commit survives. Default `power`.
     #[schemars(extend("x-hot" = false))]
     pub durability: DurabilitySetting,
-    /// The SQLite file. Default: `tidegate.db` in the data folder.
+    /// The SQLite file, relative to the data folder. Default: `tidegate.db`.
     #[schemars(extend("x-hot" = false))]
     pub path: String,
     /// Days after which an idle session is reset. Default 30. No effect in this version.

@@ -16,10 +16,21 @@ pub struct TrustedFiles {
 /// The list of trusted files cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// A file cannot be read or written.
-    #[error("cannot use {file}")]
-    Io {
+    /// The file to be trusted cannot be read.
+    #[error("cannot read {file}, so it cannot be trusted")]
+    Unreadable {
         /// The file.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        cause: io::Error,
+    },
+    /// The list cannot be read or written.
+    #[error(
+        "cannot use {file}, the list of trusted files; make it and its folder readable and writable, or choose another data folder with --data-dir DIR"
+    )]
+    Io {
+        /// The list.
         file: PathBuf,
         /// Why.
         #[source]
@@ -60,12 +71,12 @@ impl TrustedFiles {
     /// # Errors
     /// If the file cannot be read, or the list not written.
     pub fn trust(&self, path: &Path) -> Result<PathBuf, TrustError> {
-        let io = |cause| TrustError::Io {
+        let unreadable = |cause| TrustError::Unreadable {
             file: path.to_path_buf(),
             cause,
         };
-        let canonical = path.canonicalize().map_err(io)?;
-        let content = std::fs::read(&canonical).map_err(io)?;
+        let canonical = path.canonicalize().map_err(unreadable)?;
+        let content = std::fs::read(&canonical).map_err(unreadable)?;
         self.trust_content(&canonical, &content)?;
         Ok(canonical)
     }
