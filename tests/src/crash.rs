@@ -21,6 +21,8 @@ pub struct Errand {
     pub task: String,
     /// Whether an interrupted turn is finished first, and the task only given if nothing is stored of it.
     pub resume: bool,
+    /// Whether each call of `append` has to be approved. Somebody is there who always does.
+    pub approve: bool,
     /// When the child kills itself; never if not given.
     pub kill: Option<Kill>,
 }

@@ -1,5 +1,10 @@
 //! What the documentation lists is what the program has.
-#![expect(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
 
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -21,20 +26,32 @@ fn table() -> String {
 }
 
 fn resolved<'a>(schema: &'a Value, node: &'a Value) -> &'a Value {
-    let name = node.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix("#/$defs/"));
-    name.and_then(|name| schema.get("$defs")?.get(name)).unwrap_or(node)
+    let name = node
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|path| path.strip_prefix("#/$defs/"));
+    name.and_then(|name| schema.get("$defs")?.get(name))
+        .unwrap_or(node)
 }
 
 fn rows(schema: &Value, node: &Value, key: &str, table: &mut String) {
-    let Some(properties) = node.get("properties").and_then(Value::as_object) else { return };
+    let Some(properties) = node.get("properties").and_then(Value::as_object) else {
+        return;
+    };
     for (name, property) in properties {
-        let key = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+        let key = if key.is_empty() {
+            name.clone()
+        } else {
+            format!("{key}.{name}")
+        };
         let target = resolved(schema, property);
         if target.get("properties").is_some() {
             rows(schema, target, &key, table);
             continue;
         }
-        let members = target.get("additionalProperties").map(|members| resolved(schema, members));
+        let members = target
+            .get("additionalProperties")
+            .map(|members| resolved(schema, members));
         if let Some(members) = members.filter(|members| members.get("properties").is_some()) {
             rows(schema, members, &format!("{key}.NAME"), table);
             continue;
@@ -49,7 +66,10 @@ fn rows(schema: &Value, node: &Value, key: &str, table: &mut String) {
             None => "",
         };
         let meaning = property.get("description").or_else(|| target.get("description"));
-        let meaning = meaning.and_then(Value::as_str).unwrap_or_default().replace(['\n', '|'], " ");
+        let meaning = meaning
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .replace(['\n', '|'], " ");
         writeln!(table, "| `{key}` | {default} | {hot} | {meaning} |").unwrap();
     }
 }
@@ -59,22 +79,30 @@ fn rows(schema: &Value, node: &Value, key: &str, table: &mut String) {
 fn the_configuration_page_lists_every_key() {
     let path = configuration_page();
     let page = std::fs::read_to_string(&path).unwrap();
-    let (before, rest) = page.split_once(BEGIN).expect("the page marks where the keys begin");
+    let (before, rest) = page
+        .split_once(BEGIN)
+        .expect("the page marks where the keys begin");
     let (listed, after) = rest.split_once(END).expect("the page marks where the keys end");
     let table = table();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
     } else if listed != table {
-        panic!("docs/configuration.md is out of date; run this test with UPDATE_DOCS=1 and look at the change");
+        panic!(
+            "docs/configuration.md is out of date; run this test with UPDATE_DOCS=1 and look at the change"
+        );
     }
 }
 
 #[test]
 fn every_key_says_whether_it_is_hot_and_what_it_means() {
-    let reserved = ["channels", "council", "delegate", "mcp", "memory", "prompt", "server", "sessions", "subagent"];
+    let reserved = [
+        "channels", "council", "delegate", "mcp", "memory", "prompt", "server", "sessions", "subagent",
+    ];
     for row in table().lines().skip(2) {
         let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
-        let [key, _, hot, meaning] = cells.as_slice() else { panic!("{row}") };
+        let [key, _, hot, meaning] = cells.as_slice() else {
+            panic!("{row}")
+        };
         assert!(!meaning.is_empty(), "{row}");
         let is_reserved = reserved.contains(&key.trim_matches('`'));
         assert_eq!(hot.is_empty(), is_reserved, "{row}");

@@ -117,6 +117,10 @@ impl PreparedCall for EditCall {
         &self.resources
     }
 
+    fn resolved(&self) -> Vec<String> {
+        self.aim.iter().map(Target::exact_name).collect()
+    }
+
     fn reread(&mut self) -> BoxFuture<'_, Result<Vec<Resource>, ToolError>> {
         Box::pin(async move {
             look_again(&self.workspace, &mut self.content).await?;

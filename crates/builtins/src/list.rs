@@ -3,6 +3,7 @@
 use crate::entries::{Entry, Kind};
 use crate::error::Failure;
 use crate::path::{Asked, parse, shown};
+use crate::place::exact_name;
 use crate::resolve::Resolved;
 use crate::stop::{Stop, blocking};
 use crate::tool::{FileTool, Preparation, definition};
@@ -161,6 +162,14 @@ impl Scope {
         Ok(Self { asked, at, resources })
     }
 
+    /// The place itself, whatever it was called.
+    pub(crate) fn resolved(&self) -> Vec<String> {
+        match &self.at {
+            At::Above(_) => Vec::new(),
+            At::Folder { path, .. } | At::File { path, .. } => vec![exact_name(path)],
+        }
+    }
+
     /// That the folder is still where it was.
     pub(crate) fn look_again(&self, workspace: &Workspace) -> Result<Vec<Resource>, ToolError> {
         if let At::Folder { path, folder, links } = &self.at {
@@ -222,6 +231,10 @@ struct ListCall {
 impl PreparedCall for ListCall {
     fn resources(&self) -> &[Resource] {
         &self.scope.resources
+    }
+
+    fn resolved(&self) -> Vec<String> {
+        self.scope.resolved()
     }
 
     fn reread(&mut self) -> BoxFuture<'_, Result<Vec<Resource>, ToolError>> {

@@ -55,6 +55,11 @@ impl Target {
         resources(asked, &workspace.classify(&self.path), self.links)
     }
 
+    /// The place itself, whatever it was called: every byte of the path tells.
+    pub(crate) fn exact_name(&self) -> String {
+        exact_name(&self.path)
+    }
+
     /// Whether the file that will be replaced is the one in this state.
     pub(crate) fn replaces(&self, state: FileState) -> bool {
         self.old.is_some_and(|old| old.state == state)
@@ -64,6 +69,11 @@ impl Target {
     pub(crate) fn success_label(&self, workspace: &Workspace) -> Label {
         news_label(&workspace.classify(&self.path), self.links)
     }
+}
+
+/// A path in which every byte tells, also where it is not UTF-8.
+pub(crate) fn exact_name(path: &Path) -> String {
+    format!("{path:?}")
 }
 
 fn news_label(class: &PathLabel, links: Label) -> Label {

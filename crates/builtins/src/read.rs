@@ -3,6 +3,7 @@
 use crate::content::{Lines, Opened, Text};
 use crate::error::Failure;
 use crate::path::{parse_file, shown};
+use crate::place::exact_name;
 use crate::resolve::{Resolved, special};
 use crate::stop::{Stop, blocking};
 use crate::tool::{FileTool, Preparation, definition};
@@ -167,6 +168,13 @@ struct ReadCall {
 impl PreparedCall for ReadCall {
     fn resources(&self) -> &[Resource] {
         &self.resources
+    }
+
+    fn resolved(&self) -> Vec<String> {
+        match &self.content {
+            Content::Above(_) => Vec::new(),
+            Content::Read { file, .. } => vec![exact_name(&file.path)],
+        }
     }
 
     fn reread(&mut self) -> BoxFuture<'_, Result<Vec<Resource>, ToolError>> {

@@ -115,6 +115,10 @@ impl PreparedCall for SearchCall {
         &self.scope.resources
     }
 
+    fn resolved(&self) -> Vec<String> {
+        self.scope.resolved()
+    }
+
     fn reread(&mut self) -> BoxFuture<'_, Result<Vec<Resource>, ToolError>> {
         Box::pin(std::future::ready(self.scope.look_again(&self.workspace)))
     }

@@ -66,6 +66,7 @@ pub(crate) fn definition<A: JsonSchema>(
                 .iter()
                 .map(|&argument| argument.into())
                 .collect(),
+            approval: false,
         },
         timeout: None,
     }

@@ -110,6 +110,10 @@ impl PreparedCall for WriteCall {
         &self.resources
     }
 
+    fn resolved(&self) -> Vec<String> {
+        self.aim.iter().map(Target::exact_name).collect()
+    }
+
     fn reread(&mut self) -> BoxFuture<'_, Result<Vec<Resource>, ToolError>> {
         Box::pin(async move {
             if let Ok(target) = &mut self.aim {

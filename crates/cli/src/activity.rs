@@ -1,15 +1,16 @@
 //! Showing a run while it goes on: the answer on standard output, one line for each activity on standard error.
 
-use crate::output::{printable, shortened};
+use crate::output::{self, printable, shortened};
 use anstyle::{AnsiColor, Style};
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::sync::{Mutex, PoisonError};
-use tidegate_message::{Body, Event, EventKind, ResultStatus, ToolCall};
+use tidegate_message::{
+    ApprovalDecision, Body, Event, EventKind, Limit, ResultStatus, ToolCall, Unavailable,
+};
 use tidegate_policy::{CallId, escaped};
 use tidegate_runtime::{Observer, Signal};
 
-const DIM: Style = Style::new().dimmed();
 const REFUSED: Style = AnsiColor::Yellow.on_default();
 
 /// Shows a run to a person.
@@ -19,8 +20,15 @@ pub(crate) struct Activity {
 
 #[derive(Default)]
 struct State {
+    /// Whether text is shown while it arrives. Where nobody looks on, the answer alone is printed at the end,
+    /// so that it can be used.
+    live: bool,
+    /// Whether somebody is asked about calls that need approval, who sees all of it there.
+    asks: bool,
     /// What each call is about, for its line.
     calls: BTreeMap<CallId, String>,
+    /// The text of the current reply, where it is not shown while it arrives.
+    said: String,
     /// Whether text of the current reply was printed.
     printed: bool,
     /// Whether the cursor stands behind text without a line break.
@@ -28,15 +36,43 @@ struct State {
 }
 
 impl Activity {
-    pub(crate) fn new() -> Self {
+    /// `live`: text is shown while it arrives.
+    pub(crate) fn new(live: bool) -> Self {
+        let state = State {
+            live,
+            ..State::default()
+        };
         Self {
-            state: Mutex::default(),
+            state: Mutex::new(state),
         }
     }
 
-    /// Whether the text of the last reply has been printed already.
-    pub(crate) fn printed(&self) -> bool {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).printed
+    /// Leaves to whoever asks what calls need approval.
+    pub(crate) fn asking(self, asks: bool) -> Self {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).asks = asks;
+        self
+    }
+
+    /// Knows calls that were made before this watches.
+    pub(crate) fn knowing<'a>(self, calls: impl IntoIterator<Item = &'a ToolCall>) -> Self {
+        let known = calls.into_iter().map(|call| (call.id.clone(), summary(call)));
+        self.state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .calls
+            .extend(known);
+        self
+    }
+
+    /// Shows the answer, unless it was shown while it arrived.
+    pub(crate) fn finish(&self, answer: &str) -> anyhow::Result<()> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.printed && !answer.is_empty() {
+            output::text(answer)?;
+            state.midline = !answer.ends_with('\n');
+        }
+        state.end_line();
+        Ok(())
     }
 }
 
@@ -44,12 +80,19 @@ impl Observer for Activity {
     fn on(&self, signal: Signal) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match signal {
-            Signal::Text(text) => state.print(&text),
+            Signal::Text(text) => {
+                if state.live {
+                    state.print(&text);
+                } else {
+                    state.said.push_str(&text);
+                }
+            }
             Signal::Retracted => {
                 if state.printed {
-                    state.activity("(the reply broke off; the text above does not count)", DIM);
+                    state.aside("(the reply broke off; the text above does not count)");
                 }
                 state.printed = false;
+                state.said.clear();
             }
             Signal::Entry(entry) => {
                 if let Body::Assistant(message) = &entry.body {
@@ -57,6 +100,10 @@ impl Observer for Activity {
                         state.calls.insert(call.id.clone(), summary(call));
                     }
                     if message.calls().next().is_some() {
+                        let said = std::mem::take(&mut state.said);
+                        if !said.trim().is_empty() {
+                            state.aside(said.trim_end());
+                        }
                         state.end_line();
                         state.printed = false;
                     }
@@ -85,9 +132,9 @@ impl State {
         }
     }
 
-    fn activity(&mut self, line: &str, style: Style) {
+    fn aside(&mut self, line: &str) {
         self.end_line();
-        let _ = writeln!(anstream::stderr().lock(), "{style}{line}{style:#}");
+        output::aside(line);
     }
 
     fn event(&mut self, event: &Event) {
@@ -110,11 +157,36 @@ impl State {
                     ResultStatus::NotRun => ("✗", "not run".to_owned()),
                     ResultStatus::Unknown => ("?", "outcome unknown".to_owned()),
                 };
-                self.activity(&format!("{mark} {about}  {end}"), DIM);
+                self.aside(&format!("{mark} {about}  {end}"));
             }
-            EventKind::FlowJudged { evaluation, .. } if !evaluation.is_allowed() => {
+            EventKind::ApprovalAsked { .. } if self.asks => {}
+            EventKind::ApprovalDecided { decision, .. }
+                if self.asks && *decision != ApprovalDecision::Expired => {}
+            EventKind::ApprovalAsked { tool, .. } => {
+                self.aside(&format!("✋ {} waits for approval", escaped(tool.as_str())));
+            }
+            EventKind::ApprovalDecided { tool, decision, .. } => {
+                let tool = escaped(tool.as_str());
+                self.aside(&match decision {
+                    ApprovalDecision::Granted => format!("✓ {tool} was approved"),
+                    ApprovalDecision::Refused => format!("⛔ {tool} was not approved"),
+                    ApprovalDecision::Expired => format!("⛔ {tool} was not approved in time"),
+                });
+            }
+            // A refused task or answer is the outcome of the turn, and told at its end.
+            EventKind::FlowJudged {
+                tool: Some(_),
+                evaluation,
+                ..
+            } if !(evaluation.is_allowed() || self.asks && evaluation.needs_approval()) => {
                 if let Some(explanation) = &evaluation.explanation {
-                    self.activity(&format!("refused: {}", printable(explanation)), REFUSED);
+                    self.end_line();
+                    let what = if evaluation.needs_approval() {
+                        "needs approval"
+                    } else {
+                        "refused"
+                    };
+                    output::styled(&format!("{what}: {explanation}"), REFUSED);
                 }
             }
             EventKind::TaintRaised { from, to, origin } if from.classification != to.classification => {
@@ -123,21 +195,57 @@ impl State {
                     to.classification,
                     escaped(&origin.to_string())
                 );
-                self.activity(&line, DIM);
+                self.aside(&line);
             }
+            EventKind::ModelRetried {
+                model,
+                class,
+                attempt,
+                wait_ms,
+            } => self.aside(&format!(
+                "↻ {}: {class}; try {attempt} in {}",
+                escaped(&model.to_string()),
+                seconds(*wait_ms)
+            )),
+            EventKind::ModelDelayed { model, wait_ms } => self.aside(&format!(
+                "⏳ {} asks to be left alone for {}",
+                escaped(&model.to_string()),
+                seconds(*wait_ms)
+            )),
+            EventKind::ModelUnavailable {
+                model,
+                class,
+                wait_ms,
+            } => {
+                let why = match class {
+                    Unavailable::CircuitOpen => "does not answer",
+                    Unavailable::AskedToWait => "asks to be left alone",
+                };
+                self.aside(&format!(
+                    "↷ {} {why}; not asked for {}",
+                    escaped(&model.to_string()),
+                    seconds(*wait_ms)
+                ));
+            }
+            EventKind::ModelFallback { from, to } => self.aside(&format!(
+                "⇢ {} in the place of {}",
+                escaped(&to.to_string()),
+                escaped(&from.to_string())
+            )),
             EventKind::ModelSkipped { model, .. } => {
-                self.activity(
-                    &format!("↷ {} is not cleared for this", escaped(&model.to_string())),
-                    DIM,
-                );
+                self.aside(&format!(
+                    "↷ {} is not cleared for this",
+                    escaped(&model.to_string())
+                ));
             }
-            EventKind::TierSwitched { from, to, .. } => self.activity(&format!("⇄ {from} → {to}"), DIM),
-            EventKind::TurnLimited { allowed, .. } => {
-                self.activity(
-                    &format!("⏹ the limit of {allowed} is reached; asking for the answer"),
-                    DIM,
-                );
-            }
+            EventKind::TierSwitched { from, to, .. } => self.aside(&format!("⇄ {from} → {to}")),
+            EventKind::TurnLimited { limit, allowed } => self.aside(&match limit {
+                Limit::Rounds | Limit::Calls => {
+                    format!("⏹ the limit of {allowed} is reached; asking for the answer")
+                }
+                Limit::Refusals => format!("⏹ {allowed} calls were refused; asking for the answer"),
+                Limit::Repeats => "⏹ the same call again and again; asking for the answer".to_owned(),
+            }),
             EventKind::TurnResumed { unknown_calls } => {
                 let unknown = unknown_calls.len();
                 let line = if unknown == 0 {
@@ -147,19 +255,26 @@ impl State {
                         "↻ going on; the outcome of {unknown} call(s) is not known, and they are not run again"
                     )
                 };
-                self.activity(&line, DIM);
+                self.aside(&line);
             }
             EventKind::SessionCreated { .. }
             | EventKind::TurnStarted
             | EventKind::ModelCalled { .. }
             | EventKind::ModelReplied { .. }
             | EventKind::ModelFailed { .. }
+            | EventKind::ModelRetracted { .. }
             | EventKind::FlowJudged { .. }
+            | EventKind::ApprovalUsed { .. }
             | EventKind::ToolStarted { .. }
             | EventKind::TaintRaised { .. }
             | EventKind::TurnFinished { .. } => {}
         }
     }
+}
+
+/// Milliseconds in whole seconds, rounded up.
+fn seconds(milliseconds: u64) -> String {
+    format!("{} s", milliseconds.div_ceil(1_000))
 }
 
 /// `search_files revenue in notes`: the tool and its most telling arguments.

@@ -2,12 +2,12 @@
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
-use tidegate_message::ModelPolicy;
-use tidegate_policy::Classification;
+use tidegate_message::{EventKind, ModelPolicy};
+use tidegate_policy::{ApprovalId, Classification, SessionName};
 
 /// Agents that keep secrets: data moves up in classification and never down.
 #[derive(Debug, Parser)]
-#[command(name = "tidegate", version, propagate_version = true, disable_help_subcommand = true, after_help = EXIT_CODES)]
+#[command(name = "tidegate", version, propagate_version = true, after_help = EXIT_CODES)]
 pub(crate) struct CommandLine {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -18,21 +18,24 @@ pub(crate) struct CommandLine {
 const EXIT_CODES: &str = "\
 Exit codes: 0 ok, 1 error, 2 usage, 3 blocked by policy, 4 pending question, 5 awaiting approval, 130 cancelled.
 Logs: set TIDEGATE_LOG (for example TIDEGATE_LOG=debug); they go to standard error.
-New here? Run: tidegate demo";
+New here? Run: tidegate demo, then: tidegate init";
 
 /// What every command takes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Global {
     /// Use this configuration file and no other.
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = EVERYWHERE)]
     pub(crate) config: Option<PathBuf>,
-    /// Where the program keeps its data [default: the platform's data folder].
-    #[arg(long, global = true, value_name = "DIR", env = "TIDEGATE_DATA_DIR")]
+    // The variable is read elsewhere: clap would take an empty one for a mistake.
+    /// Where the program keeps its data [default: $TIDEGATE_DATA_DIR, or the platform's data folder].
+    #[arg(long, global = true, value_name = "DIR", help_heading = EVERYWHERE)]
     pub(crate) data_dir: Option<PathBuf>,
     /// Print one JSON object (one per line for streams) instead of text.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub(crate) json: bool,
 }
+
+const EVERYWHERE: &str = "Options of every command";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -40,6 +43,13 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Run one task in a new or a named session.
     Run(RunArgs),
+    /// Talk with it: line editing, history, streaming.
+    Chat(ChatArgs),
+    /// Show calls that wait for the owner, grant and refuse them.
+    Approvals {
+        #[command(subcommand)]
+        command: ApprovalsCommand,
+    },
     /// List, show, export and delete sessions.
     Sessions {
         #[command(subcommand)]
@@ -52,7 +62,20 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
+    /// Write a first tidegate.toml: asks for an endpoint and a model.
+    Init(InitArgs),
+    /// Look at each component: what it is, whether it works, what to do.
+    Doctor,
+    /// Print completions for a shell.
+    #[command(after_help = COMPLETIONS)]
+    Completions(CompletionsArgs),
 }
+
+const COMPLETIONS: &str = "\
+For example:
+  bash: tidegate completions bash > ~/.local/share/bash-completion/completions/tidegate
+  zsh:  tidegate completions zsh > ~/.zfunc/_tidegate     (with ~/.zfunc in $fpath)
+  fish: tidegate completions fish > ~/.config/fish/completions/tidegate.fish";
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
@@ -64,11 +87,12 @@ pub(crate) struct DemoArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// What to do; `-` reads it from standard input.
-    #[arg(required_unless_present = "resume", conflicts_with = "resume")]
+    #[arg(required_unless_present = "resume", conflicts_with = "resume", value_parser = task)]
     pub(crate) task: Option<String>,
-    /// Continue the session of this name, or start one: 1 to 64 of A-Z a-z 0-9 _ -.
+    // An id has the characters of a name.
+    /// Continue the session of this name or id, or start one of this name: 1 to 64 of A-Z a-z 0-9 _ -.
     #[arg(long, value_name = "NAME")]
-    pub(crate) session: Option<String>,
+    pub(crate) session: Option<SessionName>,
     /// Finish the session's interrupted turn; with nothing to finish, print its last answer.
     #[arg(long, requires = "session")]
     pub(crate) resume: bool,
@@ -81,6 +105,63 @@ pub(crate) struct RunArgs {
     /// The folder the tools may reach [default: the session's, or the current folder].
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ChatArgs {
+    /// Continue the session of this name or id, or start one of this name: 1 to 64 of A-Z a-z 0-9 _ -.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) session: Option<SessionName>,
+    /// How the model is chosen: auto, auto_pro, a tier (LITE, FLASH, PRO) or provider:model.
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) model_policy: Option<ModelPolicy>,
+    /// The folder the tools may reach [default: the session's, or the current folder].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApprovalsCommand {
+    /// List the calls that wait, with everything they would do.
+    List,
+    /// Let a call run, once.
+    Grant(ApprovalArg),
+    /// Do not let it run; the model is told.
+    Refuse(ApprovalArg),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ApprovalArg {
+    /// The id of the approval: a_ and 32 hex digits.
+    pub(crate) id: ApprovalId,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// The address of an OpenAI-compatible endpoint, up to and including /v1.
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// The model's name as the endpoint knows it.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// The level of workspace files that no pattern names [default: INTERNAL].
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) workspace_level: Option<Classification>,
+    /// The name of the variable that holds the endpoint's key; never the key itself.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) key_env: Option<String>,
+    /// Ask nothing: take the defaults for what is not given.
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Write in the place of a file that is there.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    pub(crate) shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Subcommand)]
@@ -126,8 +207,8 @@ pub(crate) struct EventsArgs {
     /// Of this session only: a name or id.
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
-    /// Of this kind only: `tool.finished`, or `tool` for all of them.
-    #[arg(long, value_name = "KIND")]
+    /// Of this kind only: `tool.finished`, or `tool` for `tool.started` and `tool.finished`.
+    #[arg(long, value_name = "KIND", value_parser = kind)]
     pub(crate) kind: Option<String>,
     /// Go on with what happens from now on, until interrupted.
     #[arg(long, short)]
@@ -150,4 +231,21 @@ pub(crate) enum ConfigCommand {
         /// The file.
         file: PathBuf,
     },
+}
+
+/// A task says something.
+fn task(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() {
+        return Err("the task is empty; say what to do");
+    }
+    Ok(text.to_owned())
+}
+
+/// A kind of event, or the part of its name before the dot.
+fn kind(text: &str) -> Result<String, String> {
+    let is_known = |name: &&str| **name == *text || name.split('.').next() == Some(text);
+    if EventKind::NAMES.iter().any(is_known) {
+        return Ok(text.to_owned());
+    }
+    Err(format!("there are: {}", EventKind::NAMES.join(", ")))
 }

@@ -1,45 +1,61 @@
 //! What a command starts from: the data folder, the configuration, the store.
 
 use crate::args::Global;
+use crate::asker::TerminalAsker;
+use crate::output;
 use anyhow::{Context as _, bail};
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tidegate_builtins::confine::Launcher;
 use tidegate_runtime::config::{self, ConfigError, LoadOptions, Loaded, Override, TrustedFiles};
 use tidegate_runtime::{DataFolder, Runtime, user_config_folder};
 use tidegate_store::Store;
 
 /// The data folder in use.
 pub(crate) fn data_folder(global: &Global) -> anyhow::Result<DataFolder> {
-    match &global.data_dir {
-        Some(folder) => Ok(DataFolder::new(folder)),
-        None => DataFolder::of_platform()
+    let variable = || std::env::var_os("TIDEGATE_DATA_DIR").map(PathBuf::from);
+    match global.data_dir.clone().or_else(variable) {
+        // An empty variable is one that is not set.
+        Some(folder) if !folder.as_os_str().is_empty() => Ok(DataFolder::new(folder)),
+        Some(_) | None => DataFolder::of_platform()
             .context("this system names no data folder: pass --data-dir DIR or set TIDEGATE_DATA_DIR"),
     }
 }
 
-/// The process's variables that are text.
+/// Stands for what is no text.
+const NO_TEXT: char = char::REPLACEMENT_CHARACTER;
+
+/// The process's variables. What is no text in one of them is shown as such: it is then no name of a key, no
+/// number and no key of a provider, and told of as what it looks like.
 pub(crate) fn variables() -> Vec<(String, String)> {
     std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .map(|(name, value)| {
+            let text = |part: std::ffi::OsString| part.to_string_lossy().into_owned();
+            (text(name), text(value))
+        })
         .collect()
 }
 
 /// The configuration in effect. At a terminal, asks about a file of the working folder that nobody trusted yet.
 pub(crate) fn configuration(global: &Global, overrides: Vec<Override>) -> anyhow::Result<Loaded> {
     let data = data_folder(global)?;
+    let variables = variables();
+    if let Some((name, _)) = variables.iter().find(|(name, value)| {
+        name.starts_with("TIDEGATE__") && (name.contains(NO_TEXT) || value.contains(NO_TEXT))
+    }) {
+        bail!("variable {name} is not UTF-8 text; write it anew");
+    }
     let options = LoadOptions {
         file: global.config.clone(),
         working_folder: std::env::current_dir().ok(),
         user_folder: user_config_folder(),
         data_folder: data.root().to_path_buf(),
-        variables: variables(),
+        variables,
         overrides,
     };
     match config::load(&options) {
-        Err(ConfigError::Untrusted { file })
-            if !global.json && io::stdin().is_terminal() && io::stderr().is_terminal() =>
-        {
+        Err(ConfigError::Untrusted { file }) if is_attended(global) => {
             ask_to_trust(&file, &data)?;
             Ok(config::load(&options)?)
         }
@@ -50,33 +66,49 @@ pub(crate) fn configuration(global: &Global, overrides: Vec<Override>) -> anyhow
 /// Shows the file and asks. What is trusted is what was shown.
 fn ask_to_trust(file: &Path, data: &DataFolder) -> anyhow::Result<()> {
     let content = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let mut terminal = io::stderr().lock();
-    writeln!(
-        terminal,
-        "{} was found in the working folder and is new or has changed:\n",
-        file.display()
-    )?;
+    let shown = file.display();
+    output::tell(&format!(
+        "{shown} was found in the working folder and is new or has changed:\n"
+    ));
     for line in String::from_utf8_lossy(&content).lines() {
-        writeln!(terminal, "    {}", tidegate_policy::escaped(line))?;
+        // Escaped without exception: what cannot be seen is not agreed to.
+        output::tell(&format!("    {}", tidegate_policy::escaped(line)));
     }
-    write!(
-        terminal,
-        "\nIt chooses models, keys and levels. Use it from now on, as it is? [y/N] "
-    )?;
-    terminal.flush()?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    if !matches!(answer.trim(), "y" | "Y" | "yes") {
-        bail!("{} is not used; pass another file with --config", file.display());
+    output::tell("\nIt says which models, keys and levels are used.");
+    if !asked("Use it from now on, as it is?")? {
+        bail!("{shown} is not used; pass another file with --config FILE");
     }
     TrustedFiles::in_folder(data.root()).trust_content(file, &content)?;
     Ok(())
 }
 
+/// Asks at the terminal. Whatever is not a yes is a no.
+pub(crate) fn asked(question: &str) -> anyhow::Result<bool> {
+    let mut terminal = io::stderr().lock();
+    write!(terminal, "{} [y/N] ", output::printable(question))?;
+    terminal.flush()?;
+    let mut answer = String::new();
+    if io::stdin().read_line(&mut answer)? == 0 {
+        // The end of the input leaves the cursor behind the question.
+        writeln!(terminal)?;
+    }
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+/// Whether somebody is there to be asked.
+pub(crate) fn is_attended(global: &Global) -> bool {
+    !global.json && io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
 /// The runtime in effect.
 pub(crate) fn runtime(global: &Global, overrides: Vec<Override>) -> anyhow::Result<Runtime> {
     let loaded = configuration(global, overrides)?;
-    Ok(Runtime::open(&loaded, &data_folder(global)?, &variables())?)
+    let launcher = Launcher::this_program().context("the system does not tell which program this is")?;
+    let builder = Runtime::configured(&loaded, &data_folder(global)?, &variables())?;
+    Ok(builder
+        .commands(launcher)
+        .asker(Arc::new(TerminalAsker::new(is_attended(global))))
+        .build()?)
 }
 
 /// The store in effect, for commands that only look: they need no provider and no key.

@@ -83,11 +83,7 @@ pub(crate) fn aside(line: &str) {
 /// Tells something on standard error, in a style where it is a terminal.
 pub(crate) fn styled(line: &str, style: Style) {
     // Standard error may be gone; there is nobody left to tell then.
-    let _ = writeln!(
-        anstream::stderr().lock(),
-        "{style}{}{style:#}",
-        printable(line)
-    );
+    let _ = writeln!(anstream::stderr().lock(), "{style}{}{style:#}", printable(line));
 }
 
 /// Tells of what went wrong on standard error.
@@ -108,7 +104,8 @@ pub(crate) fn error(error: &anyhow::Error, as_json: bool) {
     failure("error", &message);
 }
 
-fn with_causes(error: &anyhow::Error) -> String {
+/// The message of an error with those of its causes, one on a line.
+pub(crate) fn with_causes(error: &anyhow::Error) -> String {
     let mut message = error.to_string();
     let mut last = String::new();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -153,9 +150,16 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 
 /// Whether the character may be printed, whatever stands beside it.
 fn is_harmless(character: char) -> bool {
-    let is_space = matches!(character, '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}');
+    let is_space = matches!(
+        character,
+        '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}'
+    );
     let mut bytes = [0; 4];
-    is_space || matches!(tidegate_policy::escaped(character.encode_utf8(&mut bytes)), Cow::Borrowed(_))
+    is_space
+        || matches!(
+            tidegate_policy::escaped(character.encode_utf8(&mut bytes)),
+            Cow::Borrowed(_)
+        )
 }
 
 /// The first characters of a text on one line.
@@ -225,8 +229,13 @@ mod tests {
         let error = anyhow::anyhow!("disk full")
             .context("Error code 13: disk full")
             .context("the store: disk full");
-        assert_eq!(with_causes(&error), "the store: disk full\n  because: Error code 13: disk full");
-        let error = anyhow::anyhow!("Error code 13: disk full").context("disk full").context("it failed");
+        assert_eq!(
+            with_causes(&error),
+            "the store: disk full\n  because: Error code 13: disk full"
+        );
+        let error = anyhow::anyhow!("Error code 13: disk full")
+            .context("disk full")
+            .context("it failed");
         assert_eq!(with_causes(&error), "it failed\n  because: disk full");
     }
 

@@ -24,6 +24,12 @@ pub enum RunError {
         /// The call.
         call: CallId,
     },
+    /// Calls that were said to wait are not those that are left.
+    #[error("call {call} neither has a result nor waits, or it is said to wait and is not open")]
+    NotWaiting {
+        /// The call.
+        call: CallId,
+    },
     /// Steering that says nothing.
     #[error("the message says nothing; it needs at least one part that is not empty text")]
     EmptyMessage,

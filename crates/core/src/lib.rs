@@ -9,9 +9,10 @@
 //!
 //! 1. Push the user's message into the transcript, [`Run::start`], and save the run with the entry.
 //! 2. Do what [`Run::step`] says and hand in what came of it: [`Run::on_reply`], [`Run::on_results`],
-//!    [`Run::on_failure`], [`Run::on_cancel`]; at any time [`Run::steer`].
+//!    [`Run::on_waiting`], [`Run::on_failure`], [`Run::on_cancel`], [`Run::on_expiry`]; at any time [`Run::steer`].
 //! 3. Store what the [`Advance`] brought, together with the saved run, in one transaction. Then go on with
 //!    its step; after [`Step::SwitchTier`], with [`Run::step`].
+//!    At [`Step::Approve`], stop: the turn goes on, here or in another process, when the owner has decided.
 //! 4. At [`Step::Finish`] and [`Step::Ask`] judge whether the answer may leave, and record [`Outcome::event`].
 //!
 //! After a crash: load the transcript and the run, tell [`Run::on_resume`] which calls had begun, go on at 2.
@@ -67,7 +68,7 @@
 //! transcript is (`tidegate-message`).
 //!
 //! **Invariants**
-//! - Every run ends: rounds or calls, tier switches and reminders are all bounded.
+//! - Every run ends: rounds or calls, tier switches, reminders, refusals and repetitions are all bounded.
 //! - Every call gets exactly one result, in every way a turn can go.
 //! - The transcript is valid whenever a function returns, and closed when the run is finished.
 
@@ -83,6 +84,6 @@ mod text;
 pub use error::RunError;
 pub use profile::{Asking, Profile, ProfileName, TurnLimit};
 pub use routing::{MAX_TIER_SWITCHES, Routing};
-pub use run::Run;
+pub use run::{MAX_REFUSALS, MAX_REPEATS, Run};
 pub use schedule::{Schedule, ToolFacts};
 pub use step::{Advance, Failure, FailureStatus, Outcome, Step};

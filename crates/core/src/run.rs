@@ -1,15 +1,21 @@
 //! One turn.
 
 mod checkpoint;
+mod forced;
 mod inputs;
+mod repeats;
 mod reply;
+mod waiting;
+
+pub(crate) use forced::Forced;
+pub use forced::{MAX_REFUSALS, MAX_REPEATS};
 
 use crate::{Advance, Outcome, Profile, Routing, RunError, Step, ToolFacts};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tidegate_message::{
     Body, Entry, EventKind, ResultStatus, Tier, ToolCall, ToolResult, Transcript, TurnStatus, Usage,
-    UserMessage, WaitingMessage, Warning,
+    UserMessage, WaitingMessage,
 };
 use tidegate_policy::{CallId, Label, TurnId};
 
@@ -31,8 +37,12 @@ pub struct Run {
     switches: u32,
     /// The model was told that its message was empty.
     reminded: bool,
-    /// The limit was met: the model may only answer.
-    limited: bool,
+    /// The model was told that it repeats itself.
+    nudged: bool,
+    /// Calls the owner refused.
+    refusals: u32,
+    /// Why the model may only answer, if so.
+    forced: Option<Forced>,
     usage: Usage,
     /// What was said meanwhile and could not be appended yet.
     waiting: Vec<WaitingMessage>,
@@ -109,7 +119,9 @@ impl Run {
             calls_used: 0,
             switches: 0,
             reminded: false,
-            limited: false,
+            nudged: false,
+            refusals: 0,
+            forced: None,
             usage: Usage::default(),
             waiting: Vec::new(),
             phase: Phase::Model,
@@ -200,12 +212,12 @@ impl Run {
         Step::CallModel {
             tier: self.routing.current(),
             round: self.rounds.saturating_add(1),
-            must_answer: self.limited,
+            must_answer: self.forced.is_some(),
         }
     }
 
-    /// Closes the open unit with `results` and the answer to a tier switch, appends what waited for it, and
-    /// switches. The next step is to call the model.
+    /// Closes the open unit with `results` and the answer to a tier switch, appends what waited for it and what
+    /// the guards have to say, and switches. The next step is to call the model.
     fn close(
         &mut self,
         transcript: &mut Transcript,
@@ -224,7 +236,12 @@ impl Run {
             .appended
             .extend(transcript.push_results(self.turn, results)?);
         self.phase = Phase::Model;
+        // A switch that is done has a bound of its own, and its result is what the model wrote itself.
+        let done = switch.as_ref().map(|switch| &switch.call);
+        let repeated = repeats::in_last_unit(transcript, self.turn, done);
+        let label = repeats::label_of_last_unit(transcript);
         self.release_waiting(transcript, &mut draft)?;
+        self.guard(transcript, label, repeated, &mut draft)?;
         let Some(TierSwitch { to, plan, reason, .. }) = switch else {
             return Ok(draft.next(self.call_model()));
         };
@@ -266,14 +283,10 @@ impl Run {
             calls_used: self.calls_used,
             rounds: self.rounds,
             usage: self.usage,
-            warning: self.limit_warning(),
+            warning: self.forced_warning(),
             question: None,
             error: None,
         }
-    }
-
-    fn limit_warning(&self) -> Option<Warning> {
-        self.limited.then(|| self.profile.limit_warning())
     }
 
     fn phase_name(&self) -> &'static str {

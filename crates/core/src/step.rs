@@ -33,6 +33,13 @@ pub enum Step {
         /// The batches; none is empty.
         batches: Vec<Vec<ToolCall>>,
     },
+    /// These calls wait for the owner; the others of their message are answered. Store the run, tell
+    /// [`Run::waiting_outcome`](crate::Run::waiting_outcome) and stop: the turn goes on when the owner has decided.
+    /// Only [`Run::on_waiting`](crate::Run::on_waiting) says this; asked again, the run says to run these calls.
+    Approve {
+        /// The calls, in order; never empty.
+        calls: Vec<ToolCall>,
+    },
     /// The tier was switched, and the call for it is answered. Nothing is to be done but to go on:
     /// [`Run::step`](crate::Run::step) gives the model call at the new tier already.
     SwitchTier {

@@ -1,44 +1,89 @@
 //! Everything a run says to a model, and the little it says to people. Snapshots guard it.
 
-use std::fmt::Display;
-use tidegate_message::Tier;
-
 use crate::TurnLimit;
+use crate::run::{Forced, MAX_REFUSALS};
+use std::fmt::Display;
+use std::time::Duration;
+use tidegate_message::Tier;
+use tidegate_policy::{ToolName, escaped};
 
 /// To a model whose reply had neither text nor calls.
 pub(crate) const EMPTY_REPLY: &str =
     "Your last message was empty. Give your answer, or call a tool if there is something left to do.";
 
 /// The result of a call that came too late.
-pub(crate) fn not_run(limit: TurnLimit) -> &'static str {
-    match limit {
-        TurnLimit::Calls(_) => "not run: budget exhausted",
-        TurnLimit::Rounds(_) => "not run: rounds exhausted",
+pub(crate) fn not_run(forced: Forced, limit: TurnLimit) -> &'static str {
+    match (forced, limit) {
+        (Forced::Limit, TurnLimit::Calls(_)) => "not run: budget exhausted",
+        (Forced::Limit, TurnLimit::Rounds(_)) => "not run: rounds exhausted",
+        (Forced::Refusals, _) => "not run: the owner refused too many calls",
+        (Forced::Repeating, _) => "not run: repeated",
     }
 }
 
-/// To a model that asked for more than its limit allows.
-pub(crate) fn limit_notice(limit: TurnLimit) -> String {
-    let what = match limit {
-        TurnLimit::Calls(allowed) => format!("Your budget of {allowed} tool calls does not suffice"),
-        TurnLimit::Rounds(allowed) => format!("Your {allowed} rounds of tool calls are used up"),
+/// To a model that may only answer from now on.
+pub(crate) fn notice(forced: Forced, limit: TurnLimit) -> String {
+    let what = match (forced, limit) {
+        (Forced::Limit, TurnLimit::Calls(allowed)) => format!(
+            "Your budget of {allowed} tool calls does not suffice: the calls you asked for last were not run, and no \
+             more will be."
+        ),
+        (Forced::Limit, TurnLimit::Rounds(allowed)) => format!(
+            "Your {allowed} rounds of tool calls are used up: the calls you asked for last were not run, and no more \
+             will be."
+        ),
+        (Forced::Refusals, _) => {
+            format!("The owner refused {MAX_REFUSALS} of your calls in this turn. No more calls will be run.")
+        }
+        (Forced::Repeating, _) => {
+            "You went on with a call whose result is the same every time. No more calls will be run."
+                .to_owned()
+        }
     };
+    format!("{what} Answer now with what you have, and say what is missing.")
+}
+
+/// To a model that makes the same call again and again.
+pub(crate) fn nudge(tool: &ToolName, times: u32) -> String {
+    let name: String = escaped(tool.as_str()).chars().take(64).collect();
     format!(
-        "{what}: the calls you asked for last were not run, and no more will be. Answer now with what you have, \
-         and say what is missing."
+        "You have called {name} {times} times with the same arguments, and the result was the same every time. Calling \
+         it again like this will not change that. Do something else, or answer with what you have."
     )
 }
 
 /// The answer if a model has not given one, not even when it was told to.
-pub(crate) fn no_answer(limit: TurnLimit) -> String {
-    match limit {
-        TurnLimit::Calls(allowed) => {
+pub(crate) fn no_answer(forced: Forced, limit: TurnLimit) -> String {
+    match (forced, limit) {
+        (Forced::Limit, TurnLimit::Calls(allowed)) => {
             format!("The budget of {allowed} tool calls was used up before there was an answer.")
         }
-        TurnLimit::Rounds(allowed) => {
+        (Forced::Limit, TurnLimit::Rounds(allowed)) => {
             format!("All {allowed} rounds of tool calls were used up before there was an answer.")
         }
+        (Forced::Refusals, _) => {
+            format!("The owner refused {MAX_REFUSALS} calls, and there was no answer without them.")
+        }
+        (Forced::Repeating, _) => {
+            "The model repeated the same call with the same result and gave no answer.".to_owned()
+        }
     }
+}
+
+/// The result of a call that had not begun when the turn's time was up.
+pub(crate) const EXPIRED_BEFORE: &str = "not run: the turn's time was up before it began";
+
+/// The result of a call that had begun when the turn's time was up.
+pub(crate) const EXPIRED_WHILE: &str =
+    "stopped while it ran, because the turn's time was up; it may have happened";
+
+/// To people: the turn took too long.
+pub(crate) fn expired(allowed: Duration) -> String {
+    format!(
+        "the turn took longer than {} s and was stopped\n  possible: raise [agent] turn_timeout_s, ask for less at \
+         once, or go on where it stopped with --resume",
+        allowed.as_secs()
+    )
 }
 
 /// The result of a call that had not begun when the turn was cancelled.
@@ -124,12 +169,23 @@ mod tests {
         let targets = [Tier::Flash, Tier::Pro];
         let texts = [
             EMPTY_REPLY.into(),
-            not_run(TurnLimit::Calls(25)).into(),
-            not_run(TurnLimit::Rounds(30)).into(),
-            limit_notice(TurnLimit::Calls(25)),
-            limit_notice(TurnLimit::Rounds(30)),
-            no_answer(TurnLimit::Calls(25)),
-            no_answer(TurnLimit::Rounds(30)),
+            not_run(Forced::Limit, TurnLimit::Calls(25)).into(),
+            not_run(Forced::Limit, TurnLimit::Rounds(30)).into(),
+            notice(Forced::Limit, TurnLimit::Calls(25)),
+            notice(Forced::Limit, TurnLimit::Rounds(30)),
+            no_answer(Forced::Limit, TurnLimit::Calls(25)),
+            no_answer(Forced::Limit, TurnLimit::Rounds(30)),
+            nudge(&"read_file".into(), 3),
+            nudge(&"\u{1b}[2Jx\n".repeat(1_000).as_str().into(), 36),
+            not_run(Forced::Repeating, TurnLimit::Rounds(30)).into(),
+            notice(Forced::Repeating, TurnLimit::Rounds(30)),
+            no_answer(Forced::Repeating, TurnLimit::Rounds(30)),
+            not_run(Forced::Refusals, TurnLimit::Rounds(30)).into(),
+            notice(Forced::Refusals, TurnLimit::Rounds(30)),
+            no_answer(Forced::Refusals, TurnLimit::Rounds(30)),
+            EXPIRED_BEFORE.into(),
+            EXPIRED_WHILE.into(),
+            expired(Duration::from_secs(1_800)),
             CANCELLED_BEFORE.into(),
             CANCELLED_WHILE.into(),
             CUT_CALL.into(),

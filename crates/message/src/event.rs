@@ -3,7 +3,8 @@
 use crate::{FinishReason, ModelId, ResultStatus, Tier, Usage};
 use serde::{Deserialize, Serialize};
 use tidegate_policy::{
-    CallId, Classification, Evaluation, Label, Origin, SessionId, SessionName, SourceId, ToolName, TurnId,
+    ApprovalId, CallId, Classification, Evaluation, Label, Origin, RuleId, SessionId, SessionName, SourceId,
+    ToolName, TurnId,
 };
 
 /// One fact about a session, stored in order and broadcast. Monitor, command line, audit, tests and
@@ -85,6 +86,52 @@ pub enum EventKind {
         /// What it said.
         message: String,
     },
+    /// Text that was shown of a reply does not count: the call failed in the middle of it.
+    #[serde(rename = "model.retracted")]
+    ModelRetracted {
+        /// Whose reply it was.
+        model: ModelId,
+        /// Characters that were shown.
+        characters: u64,
+    },
+    /// After a failure, the same request goes to the same model again.
+    #[serde(rename = "model.retried")]
+    ModelRetried {
+        /// Which one.
+        model: ModelId,
+        /// The class of the error before.
+        class: String,
+        /// Which try it will be, from 2.
+        attempt: u32,
+        /// How long it waits until then, in milliseconds.
+        wait_ms: u64,
+    },
+    /// A request waits, because the provider has asked this process to leave it alone for a while.
+    #[serde(rename = "model.delayed")]
+    ModelDelayed {
+        /// Which model it is for.
+        model: ModelId,
+        /// How long it waits, in milliseconds.
+        wait_ms: u64,
+    },
+    /// A candidate was not asked, or not asked again, for now.
+    #[serde(rename = "model.unavailable")]
+    ModelUnavailable {
+        /// Which one.
+        model: ModelId,
+        /// Why.
+        class: Unavailable,
+        /// For how long from now, in milliseconds.
+        wait_ms: u64,
+    },
+    /// A candidate was given up, and the next of its tier is called.
+    #[serde(rename = "model.fallback")]
+    ModelFallback {
+        /// The one given up.
+        from: ModelId,
+        /// The next.
+        to: ModelId,
+    },
     /// A candidate was passed over: the context may not flow to it.
     #[serde(rename = "model.skipped")]
     ModelSkipped {
@@ -102,6 +149,44 @@ pub enum EventKind {
         tool: Option<ToolName>,
         /// The answer.
         evaluation: Evaluation,
+    },
+    /// The owner is asked whether a call may run. What it would do is kept with the approval, not here.
+    #[serde(rename = "approval.asked")]
+    ApprovalAsked {
+        /// The request.
+        approval: ApprovalId,
+        /// The call.
+        call: CallId,
+        /// The tool.
+        tool: ToolName,
+        /// The rule that asks.
+        rule: RuleId,
+    },
+    /// A request for approval was answered, or its time was up.
+    #[serde(rename = "approval.decided")]
+    ApprovalDecided {
+        /// The request.
+        approval: ApprovalId,
+        /// The call.
+        call: CallId,
+        /// The tool.
+        tool: ToolName,
+        /// The rule that asked.
+        rule: RuleId,
+        /// The answer.
+        decision: ApprovalDecision,
+    },
+    /// A grant was used up: its call is about to run, and no other will.
+    #[serde(rename = "approval.used")]
+    ApprovalUsed {
+        /// The request.
+        approval: ApprovalId,
+        /// The call.
+        call: CallId,
+        /// The tool.
+        tool: ToolName,
+        /// The rule that asked.
+        rule: RuleId,
     },
     /// A tool began to run.
     #[serde(rename = "tool.started")]
@@ -169,15 +254,23 @@ pub enum EventKind {
 
 impl EventKind {
     /// The dotted names of all kinds, in the order in which the kinds are declared.
-    pub const NAMES: [&str; 14] = [
+    pub const NAMES: [&str; 22] = [
         "session.created",
         "turn.started",
         "turn.resumed",
         "model.called",
         "model.replied",
         "model.failed",
+        "model.retracted",
+        "model.retried",
+        "model.delayed",
+        "model.unavailable",
+        "model.fallback",
         "model.skipped",
         "flow.judged",
+        "approval.asked",
+        "approval.decided",
+        "approval.used",
         "tool.started",
         "tool.finished",
         "taint.raised",
@@ -195,8 +288,16 @@ impl EventKind {
             Self::ModelCalled { .. } => "model.called",
             Self::ModelReplied { .. } => "model.replied",
             Self::ModelFailed { .. } => "model.failed",
+            Self::ModelRetracted { .. } => "model.retracted",
+            Self::ModelRetried { .. } => "model.retried",
+            Self::ModelDelayed { .. } => "model.delayed",
+            Self::ModelUnavailable { .. } => "model.unavailable",
+            Self::ModelFallback { .. } => "model.fallback",
             Self::ModelSkipped { .. } => "model.skipped",
             Self::FlowJudged { .. } => "flow.judged",
+            Self::ApprovalAsked { .. } => "approval.asked",
+            Self::ApprovalDecided { .. } => "approval.decided",
+            Self::ApprovalUsed { .. } => "approval.used",
             Self::ToolStarted { .. } => "tool.started",
             Self::ToolFinished { .. } => "tool.finished",
             Self::TaintRaised { .. } => "taint.raised",
@@ -207,6 +308,16 @@ impl EventKind {
     }
 }
 
+/// Why a model is not asked for now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unavailable {
+    /// Its provider has not answered several times in a row.
+    CircuitOpen,
+    /// Its provider asks to be left alone for longer than is waited.
+    AskedToWait,
+}
+
 /// A limit of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -215,6 +326,22 @@ pub enum Limit {
     Rounds,
     /// Tool calls.
     Calls,
+    /// Calls the owner refused.
+    Refusals,
+    /// The same call with the same result.
+    Repeats,
+}
+
+/// What became of a request for approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalDecision {
+    /// The call may run, once.
+    Granted,
+    /// It may not.
+    Refused,
+    /// Nobody answered in time, or the turn went on without it: the call may not run.
+    Expired,
 }
 
 /// How a turn ended.
@@ -245,6 +372,10 @@ pub enum Warning {
     RoundsExhausted,
     /// The rounds of a light sub-agent were used up; its last text is the answer.
     MaxRoundsReached,
+    /// The model went on with the same call and the same result, and was made to answer.
+    Repeating,
+    /// The owner refused so many calls that the model was made to answer.
+    ApprovalsRefused,
     /// The answer ends before its end: the model ran into its output limit, or the provider withheld the rest.
     AnswerIncomplete,
 }

@@ -3,10 +3,12 @@
 
 use serde_json::Value;
 use tidegate_message::{
-    Event, EventKind, FinishReason, Limit, ResultStatus, Tier, TurnStatus, Usage, Warning,
+    ApprovalDecision, Event, EventKind, FinishReason, Limit, ResultStatus, Tier, TurnStatus, Unavailable,
+    Usage, Warning,
 };
 use tidegate_policy::{
-    Classification, Decision, Evaluation, FlowKind, Label, Origin, RuleOutcome, RuleTrace, SessionId, TurnId,
+    ApprovalId, Classification, Decision, Evaluation, FlowKind, Label, Origin, RuleOutcome, RuleTrace,
+    SessionId, TurnId,
 };
 
 fn evaluation() -> Evaluation {
@@ -73,6 +75,29 @@ fn kinds() -> Vec<EventKind> {
             class: "timeout".into(),
             message: "after 60 s".into(),
         },
+        EventKind::ModelRetracted {
+            model: model(),
+            characters: 12,
+        },
+        EventKind::ModelRetried {
+            model: model(),
+            class: "timeout".into(),
+            attempt: 2,
+            wait_ms: 2_000,
+        },
+        EventKind::ModelDelayed {
+            model: model(),
+            wait_ms: 30_000,
+        },
+        EventKind::ModelUnavailable {
+            model: model(),
+            class: Unavailable::CircuitOpen,
+            wait_ms: 29_000,
+        },
+        EventKind::ModelFallback {
+            from: model(),
+            to: "remote:big".parse().unwrap(),
+        },
         EventKind::ModelSkipped {
             model: model(),
             evaluation: evaluation(),
@@ -86,6 +111,25 @@ fn kinds() -> Vec<EventKind> {
             call: None,
             tool: None,
             evaluation: evaluation(),
+        },
+        EventKind::ApprovalAsked {
+            approval: ApprovalId::from_bits(3),
+            call: "call_2_0".into(),
+            tool: "look".into(),
+            rule: "bumper".into(),
+        },
+        EventKind::ApprovalDecided {
+            approval: ApprovalId::from_bits(3),
+            call: "call_2_0".into(),
+            tool: "look".into(),
+            rule: "bumper".into(),
+            decision: ApprovalDecision::Expired,
+        },
+        EventKind::ApprovalUsed {
+            approval: ApprovalId::from_bits(3),
+            call: "call_2_0".into(),
+            tool: "look".into(),
+            rule: "bumper".into(),
         },
         EventKind::ToolStarted {
             call: "call_2_0".into(),

@@ -11,6 +11,8 @@ pub enum Decision {
     Allow,
     /// It may not.
     Block,
+    /// It may if the owner grants this one flow; until then it may not.
+    RequireApproval,
 }
 
 /// Why a rule decided or let pass.
@@ -21,6 +23,8 @@ pub enum RuleOutcome {
     Passed,
     /// It refused the flow.
     Refused,
+    /// It wants the owner to be asked.
+    Asked,
 }
 
 /// One rule that was looked at.
@@ -44,9 +48,10 @@ pub struct Evaluation {
     pub flow: FlowKind,
     /// Whether it may happen.
     pub decision: Decision,
-    /// The rule that refused; none where everything passed.
+    /// The rule that refused, else the first that wants the owner to be asked; none where everything passed.
     pub rule: Option<RuleId>,
-    /// Every rule looked at, in order; the last is the deciding one of a refusal.
+    /// Every rule looked at, in order; the last is the deciding one of a refusal. A rule that asks does not end
+    /// the list: a refusal after it counts more.
     pub rules: Vec<RuleTrace>,
     /// The session's label before.
     pub taint_before: Label,
@@ -55,10 +60,11 @@ pub struct Evaluation {
     pub taint_after: Label,
     /// The label of the data that moves: of a result, the join it carries from now on.
     pub label: Label,
-    /// For a refusal, an explanation for people: a line on what wanted to go where, then indented lines on
+    /// Unless it is allowed, an explanation for people: a line on what wants to go where, then indented lines on
     /// how it came to that and what is possible. Every name in it is escaped (see [`escaped`](crate::escaped)).
+    /// It names things and levels, never the content of arguments.
     pub explanation: Option<String>,
-    /// For a refusal, what the model is told; see [`for_model`](Self::for_model).
+    /// Unless it is allowed, what the model is told; see [`for_model`](Self::for_model).
     pub told: Option<String>,
 }
 
@@ -68,8 +74,21 @@ impl Evaluation {
         self.decision == Decision::Allow
     }
 
-    /// What a model is told of a refusal: a sentence or two on what was wrong and what is valid. Empty for
-    /// a flow that is allowed.
+    /// Whether the owner has to be asked. Whoever cannot ask refuses.
+    pub fn needs_approval(&self) -> bool {
+        self.decision == Decision::RequireApproval
+    }
+
+    /// Whether `rule` wants the owner to be asked.
+    pub fn is_asked_by(&self, rule: &str) -> bool {
+        self.rules
+            .iter()
+            .any(|trace| trace.outcome == RuleOutcome::Asked && trace.rule.as_str() == rule)
+    }
+
+    /// What a model is told of a refusal: a sentence or two on what was wrong and what is valid. Of a flow that
+    /// needs approval: why it does; what came of asking is added by whoever asked. Empty for a flow that is
+    /// allowed.
     ///
     /// It depends on names and levels alone, never on whether the thing named exists; for a result that
     /// is withheld it is a fixed text.

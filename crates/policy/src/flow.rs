@@ -10,12 +10,31 @@ pub struct SessionFacts<'a> {
     pub taint: &'a Taint,
     /// The highest level it may read.
     pub clearance: Classification,
+    /// Where the owner is asked before the taint rises; none where nobody is there, or it is switched off
+    /// (`[policy] bumpers`).
+    pub bumper: Option<Bumper>,
+}
+
+/// From which level on the owner is asked before a call raises the taint (check 8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bumper {
+    /// Levels up to this one need no question: `[policy] workspace`.
+    pub above: Classification,
+    /// Levels up to this one were granted in this session before. It only rises.
+    pub acknowledged: Classification,
+}
+
+impl Bumper {
+    /// Whether the owner is asked before a context of level `from` becomes `to`.
+    pub fn asks(self, from: Classification, to: Classification) -> bool {
+        to > from && to > self.above && to > self.acknowledged
+    }
 }
 
 /// One movement of data.
 #[derive(Clone, Copy, Debug)]
 pub enum Flow<'a> {
-    /// A tool call the model asked for, before it runs (checks 1 to 6, and again as check 11).
+    /// A tool call the model asked for, before it runs (checks 1 to 6 and 8, and again as check 11).
     ToolCall(&'a ToolCallFlow<'a>),
     /// A tool's result on its way into the context (check 12).
     Response(&'a ResponseFlow<'a>),
@@ -58,6 +77,10 @@ pub struct ToolPolicy {
     pub floor: Classification,
     /// Arguments that decide what the call does: ids, addresses, paths, URLs, amounts.
     pub control_arguments: Vec<String>,
+    /// Whether the owner is asked before each call. Configurable by `[policy.tools.NAME] approval`. Default
+    /// false.
+    #[serde(default)]
+    pub approval: bool,
 }
 
 /// Whether the caller offers the tool at all.
@@ -163,6 +186,25 @@ pub struct ToolCallFlow<'a> {
     pub produced_by: Label,
     /// What the call touches. Empty until the arguments are valid.
     pub resources: &'a [Resource],
+    /// Whether the owner granted exactly this call: this id with these arguments, resolved to these resources.
+    /// The caller vouches for that. It satisfies the rules that ask and no other.
+    pub granted: bool,
+}
+
+impl ToolCallFlow<'_> {
+    /// The highest level the call may bring into the context, as far as that is known before it runs: of what it
+    /// reads and sends along, and of what the tool returns.
+    pub fn brings(&self) -> Classification {
+        self.resources
+            .iter()
+            .filter_map(|resource| match resource {
+                Resource::Source { label, .. } | Resource::Payload { label, .. } => {
+                    Some(label.classification)
+                }
+                Resource::Sink { .. } => None,
+            })
+            .fold(self.tool.source.classification, Classification::max)
+    }
 }
 
 /// How a tool ended.

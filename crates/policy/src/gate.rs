@@ -1,5 +1,6 @@
 //! The one gate: which rules a flow has to pass, in which order.
 
+mod asking;
 mod crossing;
 mod tool_call;
 mod wording;
@@ -22,6 +23,10 @@ pub mod rule {
     pub const READ_CEILING: &str = "read-ceiling";
     /// Check 6: data moves up in classification, never down.
     pub const NO_WRITE_DOWN: &str = "no-write-down";
+    /// Check 8: the owner is asked before the taint rises above what is usual here.
+    pub const BUMPER: &str = "bumper";
+    /// The owner is asked before each call of the tool (`[policy.tools.NAME] approval`).
+    pub const TOOL_APPROVAL: &str = "tool-approval";
     /// The context's level must be within the model provider's clearance.
     pub const PROVIDER_CLEARANCE: &str = "provider-clearance";
 }
@@ -30,21 +35,25 @@ pub mod rule {
 ///
 /// Each kind of flow passes its own list of rules, in order:
 /// - [`Flow::ToolCall`]: allowed-set, role, arguments, never-write-own-files, tool-floor, read-ceiling,
-///   no-write-down. What moves is the context that produced the arguments, with what the call sends along
-///   and what it reads (it may copy that to where it writes).
+///   no-write-down, bumper, tool-approval. What moves is the context that produced the arguments, with what
+///   the call sends along and what it reads (it may copy that to where it writes).
 /// - [`Flow::Response`]: read-ceiling. What moves has the tool's source label, that of what was read, and the
 ///   level the result declares.
 /// - [`Flow::Model`]: provider-clearance. What moves is the whole context, so the taint.
 /// - [`Flow::Context`]: read-ceiling, with the text's label.
 /// - [`Flow::Answer`]: no-write-down, with the taint.
 ///
-/// The first refusal ends it. A response or a context that is let in raises the taint; nothing else does.
+/// The first refusal ends it. The last two rules of a call do not refuse: they want the owner to be asked, and
+/// are satisfied by a grant for exactly that call ([`ToolCallFlow::granted`]). A grant satisfies no other rule,
+/// so what is refused stays refused.
+///
+/// A response or a context that is let in raises the taint; nothing else does.
 ///
 /// ```
 /// use tidegate_policy::{AnswerFlow, Classification::*, Flow, Gate, Label, SessionFacts, Taint};
 ///
 /// let taint = Taint::new(Label::trusted(Confidential));
-/// let session = SessionFacts { taint: &taint, clearance: Confidential };
+/// let session = SessionFacts { taint: &taint, clearance: Confidential, bumper: None };
 /// let answer = AnswerFlow { reader: "guest", clearance: Internal };
 /// let evaluation = Gate::default().judge(Flow::Answer(&answer), session);
 ///
@@ -113,9 +122,11 @@ enum Verdict {
     Passed(String),
     /// No.
     Refused(Refusal),
+    /// Not before the owner was asked.
+    Asked(Refusal),
 }
 
-/// The texts of a refusal. All names in them are escaped.
+/// The texts of a refusal, or of a question. All names in them are escaped.
 struct Refusal {
     /// For the trace: a sentence without a final stop.
     why: String,
@@ -158,32 +169,45 @@ fn evaluate<F>(
     };
     for stage in stages {
         let rule = RuleId::from(stage.rule);
-        match (stage.judge)(flow, session) {
+        let (outcome, refusal) = match (stage.judge)(flow, session) {
             Verdict::Passed(why) => {
-                evaluation.rules.push(RuleTrace {
-                    rule,
-                    outcome: RuleOutcome::Passed,
-                    why,
-                });
+                evaluation.trace(rule, RuleOutcome::Passed, why);
+                continue;
             }
-            Verdict::Refused(Refusal {
-                why,
-                explanation,
-                told,
-            }) => {
-                evaluation.rules.push(RuleTrace {
-                    rule: rule.clone(),
-                    outcome: RuleOutcome::Refused,
-                    why,
-                });
-                evaluation.decision = Decision::Block;
-                evaluation.rule = Some(rule);
-                evaluation.taint_after = taint;
-                evaluation.explanation = Some(explanation);
-                evaluation.told = Some(told);
-                break;
-            }
+            Verdict::Refused(refusal) => (RuleOutcome::Refused, refusal),
+            Verdict::Asked(refusal) => (RuleOutcome::Asked, refusal),
+        };
+        let Refusal {
+            why,
+            explanation,
+            told,
+        } = refusal;
+        evaluation.trace(rule.clone(), outcome, why.clone());
+        evaluation.taint_after = taint;
+        let decision = if outcome == RuleOutcome::Refused {
+            Decision::Block
+        } else {
+            Decision::RequireApproval
+        };
+        if decision == evaluation.decision {
+            // One question: what is granted is the call, whichever rules ask.
+            let also = evaluation.explanation.take().unwrap_or_default();
+            evaluation.explanation = Some(format!("{also}\n  also: {why}"));
+        } else {
+            evaluation.decision = decision;
+            evaluation.rule = Some(rule);
+            evaluation.explanation = Some(explanation);
+            evaluation.told = Some(told);
+        }
+        if decision == Decision::Block {
+            break;
         }
     }
     evaluation
+}
+
+impl Evaluation {
+    fn trace(&mut self, rule: RuleId, outcome: RuleOutcome, why: String) {
+        self.rules.push(RuleTrace { rule, outcome, why });
+    }
 }

@@ -1,6 +1,6 @@
 //! Identifiers, each its own type, so that one cannot be passed for another.
 //!
-//! Random ids (sessions, threads, turns) are 128 bits; the bits come from the caller, since nothing in
+//! Random ids (sessions, threads, turns, approvals) are 128 bits; the bits come from the caller, since nothing in
 //! this crate is random.
 
 use serde::{Deserialize, Serialize};
@@ -89,6 +89,11 @@ random_id!(
 random_id!(
     /// One turn: what happens from a user's message to its answer. Written `u_` and 32 hex digits.
     TurnId, "u_", "turn id"
+);
+
+random_id!(
+    /// One request for the owner's approval of a call. Written `a_` and 32 hex digits.
+    ApprovalId, "a_", "approval id"
 );
 
 macro_rules! text_id {

@@ -16,6 +16,7 @@
 //! - A session's taint never falls: no function lowers a [`Taint`].
 //! - A refused flow leaves the taint as it was.
 //! - Judging is total: every [`Flow`] has an [`Evaluation`], and no input makes it panic.
+//! - A grant answers a question and nothing else: it never turns a refusal into a permission.
 
 mod address;
 mod escape;
@@ -33,14 +34,15 @@ pub use address::AddressKind;
 pub use escape::escaped;
 pub use evaluation::{Decision, Evaluation, RuleOutcome, RuleTrace};
 pub use flow::{
-    Admission, AnswerFlow, ArgumentCheck, ContextFlow, Flow, FlowKind, ModelFlow, Resource, ResourceKind,
-    ResourceRef, ResponseFlow, ResponseStatus, SessionFacts, SinkLevel, ToolCallFlow, ToolPolicy,
+    Admission, AnswerFlow, ArgumentCheck, Bumper, ContextFlow, Flow, FlowKind, ModelFlow, Resource,
+    ResourceKind, ResourceRef, ResponseFlow, ResponseStatus, SessionFacts, SinkLevel, ToolCallFlow,
+    ToolPolicy,
 };
 pub use gate::{Gate, rule};
 pub use host::{HostRules, HostRulesError, UrlLabel, default_provider_clearance};
 pub use id::{
-    CallId, EventId, IdError, MemoryId, RuleId, SessionId, SessionName, SourceId, ThreadId, ToolName, TurnId,
-    UserId,
+    ApprovalId, CallId, EventId, IdError, MemoryId, RuleId, SessionId, SessionName, SourceId, ThreadId,
+    ToolName, TurnId, UserId,
 };
 pub use label::{Classification, Integrity, Label, ParseLabelError};
 pub use path::{PathLabel, PathRule, PathRules, PathRulesBuilder, PathRulesError};

@@ -1,7 +1,7 @@
 //! Identifiers.
 
 use proptest::prelude::*;
-use tidegate_policy::{CallId, EventId, SessionId, SessionName, ThreadId, TurnId};
+use tidegate_policy::{ApprovalId, CallId, EventId, SessionId, SessionName, ThreadId, TurnId};
 
 proptest! {
     #[test]
@@ -19,6 +19,9 @@ proptest! {
         prop_assert!(ThreadId::from_bits(bits).to_string().parse::<SessionId>().is_err());
         prop_assert!(TurnId::from_bits(bits).to_string().parse::<ThreadId>().is_err());
         prop_assert!(SessionId::from_bits(bits).to_string().parse::<TurnId>().is_err());
+        prop_assert!(SessionId::from_bits(bits).to_string().parse::<ApprovalId>().is_err());
+        let approval = ApprovalId::from_bits(bits);
+        prop_assert_eq!(approval.to_string().parse::<ApprovalId>().unwrap(), approval);
     }
 
     #[test]

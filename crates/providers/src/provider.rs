@@ -3,15 +3,20 @@
 use crate::ProviderError;
 use bytes::Bytes;
 use futures::stream::BoxStream;
-use std::sync::{Arc, OnceLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use tidegate_message::{Entry, ProviderId, Reply, ToolSpec};
+use tidegate_policy::ToolName;
 
 /// The tools of a session as they are sent: in this order, which the caller sorts by name, and encoded
-/// once per wire.
+/// once per wire. Beside them it keeps the bytes of the system prompt they were last sent with, so that
+/// a request encodes nothing that the one before had.
 #[derive(Debug, Default)]
 pub struct ToolSet {
     specs: Vec<ToolSpec>,
     chat_completions: OnceLock<Bytes>,
+    chat_names: OnceLock<BTreeMap<String, ToolName>>,
+    chat_system: RwLock<Option<(Arc<str>, Bytes)>>,
 }
 
 impl ToolSet {
@@ -19,7 +24,7 @@ impl ToolSet {
     pub fn new(specs: Vec<ToolSpec>) -> Self {
         Self {
             specs,
-            chat_completions: OnceLock::new(),
+            ..Self::default()
         }
     }
 
@@ -36,6 +41,32 @@ impl ToolSet {
     /// The bytes of the tools on the wire of Chat Completions, made by `encode` the first time.
     pub(crate) fn chat_completions(&self, encode: impl FnOnce(&[ToolSpec]) -> Bytes) -> &Bytes {
         self.chat_completions.get_or_init(|| encode(&self.specs))
+    }
+
+    /// The tool that is called `wire` on the wire of Chat Completions, where names are `shortened`.
+    pub(crate) fn by_chat_name(&self, wire: &str, shortened: impl Fn(&str) -> String) -> Option<&ToolName> {
+        let names = self.chat_names.get_or_init(|| {
+            let named = |spec: &ToolSpec| (shortened(spec.name.as_str()), spec.name.clone());
+            self.specs.iter().map(named).collect()
+        });
+        names.get(wire)
+    }
+
+    /// The bytes of `system` on the wire of Chat Completions, made by `encode` unless they are those that
+    /// were asked for last.
+    pub(crate) fn chat_system(&self, system: &Arc<str>, encode: impl FnOnce(&str) -> Bytes) -> Bytes {
+        let last = self.chat_system.read().unwrap_or_else(PoisonError::into_inner);
+        // The `Arc` that is kept here keeps its address from being used again.
+        if let Some((known, bytes)) = &*last
+            && Arc::ptr_eq(known, system)
+        {
+            return bytes.clone();
+        }
+        drop(last);
+        let bytes = encode(system);
+        let mut last = self.chat_system.write().unwrap_or_else(PoisonError::into_inner);
+        *last = Some((Arc::clone(system), bytes.clone()));
+        bytes
     }
 }
 
@@ -83,6 +114,43 @@ pub trait Provider: Send + Sync {
     /// Its name in the configuration.
     fn id(&self) -> &ProviderId;
 
+    /// What its limits are counted against: providers of the same account are told to wait together, and are
+    /// taken for dead together. Not secret; never shown. By default the provider's name: an account of its own.
+    fn account(&self) -> String {
+        format!("provider {}", self.id())
+    }
+
     /// Calls a model. Nothing is sent before the stream is polled; dropping it ends the call.
     fn stream(&self, request: ModelRequest) -> ReplyStream;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ToolSet;
+    use bytes::Bytes;
+    use std::cell::Cell;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_system_prompt_is_encoded_when_it_is_another_one() {
+        let (tools, encoded) = (ToolSet::default(), Cell::new(0));
+        let ask = |system: &Arc<str>| {
+            tools.chat_system(system, |text| {
+                encoded.set(encoded.get() + 1);
+                Bytes::copy_from_slice(text.as_bytes())
+            })
+        };
+        let first: Arc<str> = "one".into();
+        for (system, bytes, times) in [
+            (Arc::clone(&first), "one", 1),
+            (Arc::clone(&first), "one", 1),
+            ("two".into(), "two", 2),
+            (first, "one", 3),
+            // Equal text somewhere else may be another prompt tomorrow: it is encoded.
+            ("one".into(), "one", 4),
+        ] {
+            assert_eq!(ask(&system), bytes);
+            assert_eq!(encoded.get(), times);
+        }
+    }
 }

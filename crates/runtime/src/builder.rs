@@ -2,11 +2,14 @@
 
 use crate::config::Configuration;
 use crate::lock::Locks;
-use crate::runtime::{ProviderSlot, Runtime, Shared};
+use crate::resilience::{Account, Jitter};
+use crate::runtime::{Extras, ProviderSlot, Runtime, Shared};
 use crate::{EventBus, RuntimeError};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tidegate_builtins::Asker;
+use tidegate_builtins::confine::Launcher;
 use tidegate_message::{ModelId, ProviderId, Tier};
 use tidegate_policy::{Classification, Gate};
 use tidegate_providers::Provider;
@@ -26,6 +29,9 @@ pub struct RuntimeBuilder {
     session_workspaces: Option<PathBuf>,
     configuration: Configuration,
     lock_folder: Option<PathBuf>,
+    accounts: BTreeMap<String, Arc<Account>>,
+    jitter_seed: Option<u64>,
+    extras: Extras,
 }
 
 impl RuntimeBuilder {
@@ -46,12 +52,14 @@ impl RuntimeBuilder {
         max_concurrent: usize,
     ) -> Self {
         let permits = Semaphore::new(max_concurrent.clamp(1, Semaphore::MAX_PERMITS));
+        let account = Arc::clone(self.accounts.entry(provider.account()).or_default());
         self.providers.insert(
             provider.id().clone(),
             ProviderSlot {
                 provider,
                 clearance,
                 permits,
+                account,
             },
         );
         self
@@ -75,6 +83,35 @@ impl RuntimeBuilder {
     #[must_use]
     pub fn without_file_tools(mut self) -> Self {
         self.no_file_tools = true;
+        self
+    }
+
+    /// Adds `run_command`, which starts commands with this launcher: for programs whose `main` calls
+    /// [`confine::main`](tidegate_builtins::confine::main) first of all, or that have `tidegate-confine` beside them.
+    #[must_use]
+    pub fn commands(mut self, launcher: Launcher) -> Self {
+        self.extras.launcher = Some(launcher);
+        self
+    }
+
+    /// Adds `http_get`, with the levels of `[policy.hosts]`.
+    #[must_use]
+    pub fn web(mut self) -> Self {
+        self.extras.web = true;
+        self
+    }
+
+    /// Adds `ask_user`, whose questions this asks.
+    #[must_use]
+    pub fn asker(mut self, asker: Arc<dyn Asker>) -> Self {
+        self.extras.asker = Some(asker);
+        self
+    }
+
+    /// Adds `list_tools` and `get_tool_schema` over the tools of the session.
+    #[must_use]
+    pub fn catalogue(mut self) -> Self {
+        self.extras.catalogue = true;
         self
     }
 
@@ -108,6 +145,14 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Makes the jitter of the waits between tries of a model call a matter of `seed`, for tests. Without it,
+    /// chance decides.
+    #[must_use]
+    pub fn jitter_seed(mut self, seed: u64) -> Self {
+        self.jitter_seed = Some(seed);
+        self
+    }
+
     /// The runtime.
     ///
     /// # Errors
@@ -120,12 +165,14 @@ impl RuntimeBuilder {
             tiers: self.tiers,
             tools: self.tools,
             file_tools: !self.no_file_tools,
+            extras: self.extras,
             own_files: self.own_files,
             session_workspaces: self.session_workspaces,
             configuration: self.configuration,
             gate: Gate::default(),
             bus: EventBus::default(),
             locks: self.lock_folder.map_or_else(Locks::in_process, Locks::Folder),
+            jitter: Jitter::new(self.jitter_seed),
         };
         Ok(Runtime {
             shared: Arc::new(shared),

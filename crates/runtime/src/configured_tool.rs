@@ -12,7 +12,8 @@ struct ConfiguredTool {
     definition: ToolDefinition,
 }
 
-/// `tool` with the floor and source label of `settings` where these are given.
+/// `tool` with the floor and source label of `settings` where these are given, and approved where `settings` or the
+/// tool itself ask for that.
 pub(crate) fn configured(tool: Arc<dyn Tool>, settings: &ToolSettings) -> Arc<dyn Tool> {
     let mut definition = tool.definition().clone();
     if let Some(source) = settings.source {
@@ -21,6 +22,7 @@ pub(crate) fn configured(tool: Arc<dyn Tool>, settings: &ToolSettings) -> Arc<dy
     if let Some(floor) = settings.floor {
         definition.policy.floor = floor;
     }
+    definition.policy.approval |= settings.approval;
     Arc::new(ConfiguredTool {
         inner: tool,
         definition,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 /// ```text
 /// tidegate.db            the store (and its -wal and -shm), unless [store] path says otherwise
 /// trusted-files.json     files of working folders the owner trusts
+/// chat-history           lines typed in `tidegate chat`
 /// locks/SESSION.lock     held while a session is in use
 /// workspaces/            workspaces that lie here are the sessions' to write, unlike all else in the folder
 /// ```
@@ -39,6 +40,11 @@ impl DataFolder {
     /// The folder of workspaces that the program makes for sessions.
     pub fn workspaces(&self) -> PathBuf {
         self.root.join("workspaces")
+    }
+
+    /// The lines that were typed in `tidegate chat`, so that they can be found again.
+    pub fn chat_history(&self) -> PathBuf {
+        self.root.join("chat-history")
     }
 
     /// The folder of the session locks.

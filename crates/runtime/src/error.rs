@@ -97,6 +97,9 @@ pub enum RuntimeError {
     /// The path patterns cannot be used.
     #[error(transparent)]
     Paths(#[from] tidegate_policy::PathRulesError),
+    /// The host patterns cannot be used.
+    #[error(transparent)]
+    Hosts(#[from] tidegate_policy::HostRulesError),
     /// The workspace cannot be opened.
     #[error(transparent)]
     Workspace(#[from] tidegate_builtins::FileError),

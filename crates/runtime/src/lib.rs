@@ -12,10 +12,13 @@
 //! - The user's message is stored before the first model call, a reply before its first tool runs, and the
 //!   results with the taint they raise before the next model call.
 //! - A consequential call is journalled as started before it runs, and is never run again by itself.
+//! - A call that has to be approved runs at most once for each grant: using the grant up and journalling the call
+//!   are one commit.
 //! - Every movement of data passes [`Gate::judge`](tidegate_policy::Gate::judge); there is no other way.
 //!
 //! **Not here:** what the next step is (`tidegate-core`), how text is shown (`tidegate-cli`).
 
+mod approvals;
 mod builder;
 mod cancel;
 mod capped;
@@ -28,16 +31,23 @@ mod ids;
 mod lock;
 mod model_call;
 mod open;
+mod probe;
 mod prompt;
 mod report;
+mod resilience;
 mod routing;
 mod runtime;
 mod session;
+mod session_facts;
 mod signal;
 mod tool_call;
 mod turn;
 mod wiring;
 
+pub use approvals::{
+    ApprovalAnswer, ApprovalRequest, Approver, ControlValue, TouchedSink, TouchedSource, ValueOrigin,
+    decide_approval,
+};
 pub use builder::RuntimeBuilder;
 pub use cancel::CancelToken;
 pub use data_folder::{DataFolder, user_config_folder};

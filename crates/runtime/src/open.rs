@@ -7,9 +7,11 @@ use crate::session::{Session, SessionParts};
 use crate::{Runtime, RuntimeError, ids, prompt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tidegate_builtins::Workspace;
+use tidegate_builtins::{Catalogue, CommandSettings, HttpSettings, Workspace};
 use tidegate_message::{EventKind, ModelPolicy, ToolSpec, Transcript};
-use tidegate_policy::{Classification, Label, PathRules, Role, SessionId, SessionName, Taint, UserId};
+use tidegate_policy::{
+    Classification, HostRules, Label, PathRules, Role, SessionId, SessionName, Taint, UserId,
+};
 use tidegate_store::{NewEvent, NewSession, SessionPatch, SessionRecord, SessionState, Write};
 use tidegate_tools::Registry;
 
@@ -22,6 +24,9 @@ pub enum Which {
     Named(SessionName),
     /// One that is there, by name or id.
     Existing(String),
+    /// A new one in the place of this one: it takes over its name, and nothing else. Whoever asks for that should
+    /// have the other one open, so that nobody else uses it.
+    InPlaceOf(SessionId),
 }
 
 /// What is wanted of a session.
@@ -71,7 +76,7 @@ impl Runtime {
     pub async fn session(&self, request: SessionRequest) -> Result<Session, RuntimeError> {
         let shared = &self.shared;
         let existing = match &request.which {
-            Which::New => None,
+            Which::New | Which::InPlaceOf(_) => None,
             Which::Named(name) => shared.store.session_named(name).await?,
             Which::Existing(given) => Some(find(&*shared.store, given).await?),
         };
@@ -120,8 +125,8 @@ async fn reopen(
     let entries = shared.store.entries(id).await?;
     let transcript =
         Transcript::from_entries(entries).map_err(|cause| RuntimeError::Transcript { session: id, cause })?;
-    let registry = registry(shared, &record.session.workspace)?;
     let role = role(shared, &request.user)?;
+    let registry = registry(shared, &record.session.workspace, role)?;
     // Tools that came since are appended; those that went stay listed, and calling them is answered.
     let mut specs = record.session.tools.clone();
     for spec in registry.specs(role) {
@@ -164,18 +169,29 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
     let clearance = clearance(shared, &request.user, &policy)?;
     let role = role(shared, &request.user)?;
     let workspace = canonical_folder(&request.workspace.unwrap_or_else(|| PathBuf::from(".")))?;
-    let registry = registry(shared, &workspace)?;
+    let registry = registry(shared, &workspace, role)?;
     let tools: Vec<ToolSpec> = registry.specs(role);
     let system_prompt = prompt::system_prompt(jiff::ZonedDateTime::now().date(), shared.file_tools)?;
     let id = ids::new_session_id();
     let lock = shared.lock(id)?;
+    let mut moved = None;
     let name = match request.which {
         Which::Named(name) => Some(name),
         Which::New | Which::Existing(_) => None,
+        Which::InPlaceOf(before) => {
+            let name = shared
+                .store
+                .session(before)
+                .await?
+                .and_then(|record| record.session.name);
+            moved = name.is_some().then_some(Write::MoveName { from: before, to: id });
+            name
+        }
     };
-    let session = NewSession {
+    let mut session = NewSession {
         id,
-        name: name.clone(),
+        // A name that moves is still the other's when this one is made.
+        name: name.clone().filter(|_| moved.is_none()),
         user: request.user,
         model_policy: policy,
         clearance,
@@ -187,15 +203,16 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
     let created = NewEvent {
         turn: None,
         label: Label::BOTTOM,
-        kind: EventKind::SessionCreated { name, clearance },
+        kind: EventKind::SessionCreated {
+            name: name.clone(),
+            clearance,
+        },
     };
-    let committed = shared
-        .store
-        .commit(vec![
-            Write::CreateSession(Box::new(session.clone())),
-            Write::Events(id, vec![created]),
-        ])
-        .await?;
+    let mut writes = vec![Write::CreateSession(Box::new(session.clone()))];
+    writes.extend(moved);
+    writes.push(Write::Events(id, vec![created]));
+    let committed = shared.store.commit(writes).await?;
+    session.name = name;
     for event in committed.events {
         shared.bus.publish(&Arc::new(event));
     }
@@ -203,6 +220,7 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
         session,
         state: SessionState::Idle,
         turns: 0,
+        acknowledged: Classification::Public,
         created_ms: 0,
         changed_ms: 0,
     };
@@ -237,23 +255,43 @@ fn role(shared: &Shared, user: &UserId) -> Result<Role, RuntimeError> {
     role.ok_or_else(|| RuntimeError::UnknownUser { user: user.clone() })
 }
 
-/// The tools of a session in this workspace.
-fn registry(shared: &Shared, workspace: &Path) -> Result<Arc<Registry>, RuntimeError> {
+/// The tools of a session in this workspace, for a user of this role.
+fn registry(shared: &Shared, workspace: &Path, role: Role) -> Result<Arc<Registry>, RuntimeError> {
     let mut registry = Registry::default();
+    let mut add = |tool| registry.register(configured(shared, tool));
     if shared.file_tools {
         let rules = path_rules(shared, workspace)?;
         let labels = Arc::new(StoredLabels(Arc::clone(&shared.store)));
         let workspace = Workspace::open(workspace, rules, labels)?;
         for tool in tidegate_builtins::file_tools(&workspace) {
-            registry.register(configured(shared, tool))?;
+            add(tool)?;
+        }
+        if let Some(launcher) = &shared.extras.launcher {
+            let settings =
+                CommandSettings::new(&workspace, launcher.clone()).own_files(shared.own_files.clone());
+            add(tidegate_builtins::run_command(settings))?;
         }
     }
-    registry.register(configured(
-        shared,
-        tidegate_builtins::current_time(jiff::ZonedDateTime::now),
-    ))?;
+    if shared.extras.web {
+        let hosts = shared.configuration.policy.hosts.iter();
+        let hosts = HostRules::new(hosts.map(|(pattern, level)| (pattern.as_str(), *level)))?;
+        let settings = HttpSettings::new(Arc::new(hosts));
+        add(tidegate_builtins::http_get(settings))?;
+    }
+    if let Some(asker) = &shared.extras.asker {
+        add(tidegate_builtins::ask_user(Arc::clone(asker)))?;
+    }
+    add(tidegate_builtins::current_time(jiff::ZonedDateTime::now))?;
     for tool in &shared.tools {
-        registry.register(configured(shared, Arc::clone(tool)))?;
+        add(Arc::clone(tool))?;
+    }
+    if shared.extras.catalogue {
+        let catalogue = Catalogue::new(registry.specs(role));
+        registry.register(configured(
+            shared,
+            tidegate_builtins::list_tools(catalogue.clone()),
+        ))?;
+        registry.register(configured(shared, tidegate_builtins::get_tool_schema(catalogue)))?;
     }
     Ok(Arc::new(registry))
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tidegate_message::{ModelId, TurnStatus, Usage, Warning};
-use tidegate_policy::{Label, SessionId, SessionName, TurnId};
+use tidegate_policy::{ApprovalId, Label, SessionId, SessionName, TurnId};
 
 /// The outcome of one turn. Its JSON is what `tidegate run --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,6 +34,9 @@ pub struct TurnReport {
     /// The question, if it waits for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
+    /// The requests for approval that wait, if the status is `awaiting_approval`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<ApprovalId>,
     /// What went wrong and what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

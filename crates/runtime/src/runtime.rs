@@ -2,10 +2,13 @@
 
 use crate::config::Configuration;
 use crate::lock::{Locks, SessionLock};
+use crate::resilience::{Account, Jitter};
 use crate::{EventBus, RuntimeBuilder, RuntimeError};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tidegate_builtins::Asker;
+use tidegate_builtins::confine::Launcher;
 use tidegate_message::{ModelId, ProviderId, Tier};
 use tidegate_policy::{Classification, Gate, SessionId, SessionName};
 use tidegate_providers::Provider;
@@ -26,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) tiers: BTreeMap<Tier, Vec<ModelId>>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     pub(crate) file_tools: bool,
+    pub(crate) extras: Extras,
     pub(crate) own_files: Vec<PathBuf>,
     /// Where the program makes workspaces of its own for sessions.
     pub(crate) session_workspaces: Option<PathBuf>,
@@ -33,6 +37,20 @@ pub(crate) struct Shared {
     pub(crate) gate: Gate,
     pub(crate) bus: EventBus,
     pub(crate) locks: Locks,
+    pub(crate) jitter: Jitter,
+}
+
+/// Built-in tools that need something of the program.
+#[derive(Default)]
+pub(crate) struct Extras {
+    /// What starts commands; without it there are none.
+    pub(crate) launcher: Option<Launcher>,
+    /// Whether pages of the web can be fetched.
+    pub(crate) web: bool,
+    /// Who asks the owner; without one the model cannot ask.
+    pub(crate) asker: Option<Arc<dyn Asker>>,
+    /// Whether the model can look its tools up.
+    pub(crate) catalogue: bool,
 }
 
 /// A provider with what the configuration says of it.
@@ -42,6 +60,8 @@ pub(crate) struct ProviderSlot {
     pub(crate) clearance: Classification,
     /// Calls at once, over all sessions.
     pub(crate) permits: Semaphore,
+    /// What all sessions know of its key.
+    pub(crate) account: Arc<Account>,
 }
 
 impl Runtime {

@@ -3,7 +3,7 @@
 use crate::lock::SessionLock;
 use crate::runtime::Shared;
 use crate::turn::Turn;
-use crate::{CancelToken, Observer, RuntimeError, TurnReport, ids};
+use crate::{Approver, CancelToken, Observer, RuntimeError, TurnReport, ids};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_core::{Profile, Routing, Run};
@@ -48,6 +48,9 @@ pub struct TurnOptions<'a> {
     pub cancel: CancelToken,
     /// Watches it.
     pub observer: Option<&'a dyn Observer>,
+    /// Who can be asked to approve calls. Without one the turn is unattended: `[policy] unattended` decides, and the
+    /// owner is not asked before the session rises (`[policy] bumpers`).
+    pub approver: Option<&'a dyn Approver>,
     /// Messages for the running turn: each enters as soon as no call is open.
     pub steering: Option<mpsc::UnboundedReceiver<UserMessage>>,
 }
@@ -107,7 +110,7 @@ impl Session {
     }
 
     /// Runs a task. A turn that was interrupted before is closed first: its open calls get honest synthetic
-    /// results, and the new task comes after them.
+    /// results, and the new task comes after them. So is one whose calls wait for approval: they are not run.
     ///
     /// # Errors
     /// Of the store, mostly. What a model or tool does wrong is in the report.
@@ -139,7 +142,8 @@ impl Session {
         Turn::begin(self, ids::new_turn_id(), message, label, options).await
     }
 
-    /// Finishes an interrupted turn; tries a turn again that ended with an error before its answer. With
+    /// Finishes an interrupted turn, and goes on with one whose calls waited for approval: those granted meanwhile run,
+    /// those refused are answered, and if others wait still the report says so again. Tries a turn again that ended with an error before its answer. With
     /// nothing to finish, gives the last answer again.
     ///
     /// # Errors
@@ -149,7 +153,10 @@ impl Session {
             Some(turn) => Turn::resume(self, turn, options).await,
             None => match self.unanswered_turn() {
                 Some(turn) => Turn::again(self, turn, options).await,
-                None => Ok(self.last_report()),
+                None => {
+                    let report = self.last_report();
+                    Turn::repeat(self, report).await
+                }
             },
         }
     }
@@ -190,6 +197,7 @@ impl Session {
             usage,
             warning: None,
             question: None,
+            approvals: Vec::new(),
             error: None,
         }
     }

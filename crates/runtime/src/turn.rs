@@ -1,17 +1,25 @@
 //! One turn: performs the machine's steps and persists it at each.
 
+mod calls;
+mod record;
+mod time;
+
+use self::calls::CallsEnd;
+use self::record::Waiting;
+use self::time::TimeLimit;
+use crate::approvals::Approver;
 use crate::model_call::ModelEnd;
-use crate::tool_call::{Answered, Calls, Record};
 use crate::{CancelToken, Observer, RuntimeError, Session, Signal, TurnOptions, TurnReport};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tidegate_core::{Advance, Failure, Outcome, Run, Step, ToolFacts};
-use tidegate_message::{
-    Body, Event, EventKind, ModelId, ResultStatus, ToolCall, ToolResult, TurnStatus, Usage, UserMessage,
+use tidegate_message::{Body, EventKind, ModelId, ToolResult, TurnStatus, Usage, UserMessage};
+use tidegate_policy::{
+    AnswerFlow, ApprovalId, CallId, ContextFlow, Evaluation, Flow, Label, Origin, SessionFacts, ToolName,
+    TurnId,
 };
-use tidegate_policy::{AnswerFlow, CallId, ContextFlow, Flow, Label, Origin, SessionFacts, ToolName, TurnId};
-use tidegate_store::{CallState, Checkpoint, NewEvent, SessionPatch, SessionState, Store, Write};
-use tidegate_tools::{Cancel as _, Registry};
+use tidegate_store::{ApprovalRecord, CallState, SessionPatch, SessionState, Write};
+use tidegate_tools::Registry;
 use tokio::sync::mpsc;
 
 /// A turn that runs.
@@ -22,16 +30,16 @@ pub(crate) struct Turn<'a> {
     pub(crate) model: Option<ModelId>,
     pub(crate) cancel: CancelToken,
     pub(crate) observer: Option<&'a dyn Observer>,
+    /// Whom to ask, if somebody is there.
+    approver: Option<&'a dyn Approver>,
+    /// What the owner was asked about the open calls before this process took the turn up.
+    asked: BTreeMap<CallId, Vec<ApprovalRecord>>,
+    /// Requests may be left open when the turn ends.
+    may_have_asked: bool,
     steering: Option<mpsc::UnboundedReceiver<UserMessage>>,
     /// Waits for the next commit.
     waiting: Waiting,
-}
-
-/// What waits for the next commit.
-#[derive(Default)]
-struct Waiting {
-    writes: Vec<Write>,
-    events: Vec<NewEvent>,
+    time: TimeLimit,
 }
 
 struct Facts<'a>(&'a Registry);
@@ -42,17 +50,6 @@ impl ToolFacts for Facts<'_> {
             .get(name)
             .is_some_and(|tool| tool.definition().policy.consequential)
     }
-}
-
-/// How the calls of a message ended.
-enum CallsEnd {
-    /// All are answered.
-    Answered(Vec<ToolResult>),
-    /// The turn was cancelled: these are answered, and these had begun.
-    Cancelled {
-        known: Vec<ToolResult>,
-        begun: BTreeSet<CallId>,
-    },
 }
 
 impl<'a> Turn<'a> {
@@ -170,6 +167,29 @@ impl<'a> Turn<'a> {
         this.drive(step).await
     }
 
+    /// Gives the last answer again. It is judged again, since what its reader may read can have changed.
+    pub(crate) async fn repeat(
+        session: &'a mut Session,
+        report: TurnReport,
+    ) -> Result<TurnReport, RuntimeError> {
+        let Some(turn) = report.turn else {
+            return Ok(report);
+        };
+        let run = session.new_run(turn);
+        let mut this = Self::new(session, run, turn, TurnOptions::default());
+        let refusal = this.judge_answer();
+        this.commit(Vec::new()).await?;
+        Ok(match refusal {
+            None => report,
+            Some(explanation) => TurnReport {
+                status: TurnStatus::Blocked,
+                answer: String::new(),
+                error: Some(explanation),
+                ..report
+            },
+        })
+    }
+
     /// Closes an interrupted turn without going on with it: calls that ran keep their results, those whose
     /// outcome is unknown get an honest synthetic one, and the others are answered as not run.
     pub(crate) async fn interrupted(session: &'a mut Session, turn: TurnId) -> Result<(), RuntimeError> {
@@ -216,6 +236,7 @@ impl<'a> Turn<'a> {
             .collect();
         let (mut known, mut begun) = (Vec::new(), BTreeSet::new());
         if !open.is_empty() {
+            self.read_approvals(&open).await?;
             let journal = self
                 .session
                 .shared
@@ -255,17 +276,24 @@ impl<'a> Turn<'a> {
             level: _,
             cancel,
             observer,
+            approver,
             steering,
         } = options;
+        let time = TimeLimit::new(session.shared.configuration.agent.turn_timeout_s);
         Self {
             session,
             run,
             turn,
             model: None,
-            cancel,
+            // The end of the turn's time cancels what runs in it, and not what the caller has beside it.
+            cancel: cancel.child(),
             observer,
+            approver,
+            asked: BTreeMap::new(),
+            may_have_asked: false,
             steering,
             waiting: Waiting::default(),
+            time,
         }
     }
 
@@ -276,31 +304,55 @@ impl<'a> Turn<'a> {
                 self.take_steering()?;
             }
             let advance = match step {
+                Step::CallModel { .. } | Step::RunTools { .. } if self.time.is_up() => {
+                    self.expired(Vec::new(), BTreeSet::new())?
+                }
                 Step::CallModel {
                     tier,
                     round,
                     must_answer,
-                } => match self.call_model(tier, round, must_answer).await? {
-                    ModelEnd::Reply(reply) => {
-                        let label = self.session.taint().label();
-                        let facts = Facts(&self.session.registry);
-                        let advance = self
-                            .run
-                            .on_reply(&mut self.session.transcript, label, *reply, &facts);
-                        advance.map_err(|cause| self.fault(cause))?
+                } => {
+                    let (time, cancel) = (self.time, self.cancel.clone());
+                    let ended = time
+                        .limits(&cancel, self.call_model(tier, round, must_answer))
+                        .await?;
+                    // What was said meanwhile is heard before the turn can end.
+                    self.take_steering()?;
+                    match ended {
+                        ModelEnd::Reply(reply) => {
+                            let label = self.session.taint().label();
+                            let facts = Facts(&self.session.registry);
+                            let advance =
+                                self.run
+                                    .on_reply(&mut self.session.transcript, label, *reply, &facts);
+                            advance.map_err(|cause| self.fault(cause))?
+                        }
+                        // Nothing shortens a history yet: it ends the turn like any other failure.
+                        ModelEnd::Failed(failure) | ModelEnd::Overflowed(failure) => self.failed(failure)?,
+                        ModelEnd::Cancelled => self.broken_off(Vec::new(), BTreeSet::new())?,
                     }
-                    ModelEnd::Failed(failure) => self.failed(failure)?,
-                    ModelEnd::Cancelled => self.cancelled(Vec::new(), BTreeSet::new())?,
-                },
-                Step::RunTools { batches } => match self.run_tools(batches).await? {
-                    CallsEnd::Answered(results) => {
-                        let advance = self.run.on_results(&mut self.session.transcript, results);
-                        advance.map_err(|cause| self.fault(cause))?
+                }
+                Step::RunTools { batches } => {
+                    let (time, cancel) = (self.time, self.cancel.clone());
+                    let ended = time.limits(&cancel, self.run_tools(batches)).await?;
+                    // What was said meanwhile goes to the model with the results.
+                    self.take_steering()?;
+                    match ended {
+                        CallsEnd::Answered(results) => {
+                            let advance = self.run.on_results(&mut self.session.transcript, results);
+                            advance.map_err(|cause| self.fault(cause))?
+                        }
+                        CallsEnd::Waiting { known, waiting } => return self.suspend(known, waiting).await,
+                        CallsEnd::Cancelled { known, begun } => self.broken_off(known, begun)?,
                     }
-                    CallsEnd::Cancelled { known, begun } => self.cancelled(known, begun)?,
-                },
+                }
                 // The machine has moved on already; the next step is a call at the new tier.
                 Step::SwitchTier { .. } => {
+                    step = self.step()?;
+                    continue;
+                }
+                // Only calls that wait lead there, and then the turn was left already.
+                Step::Approve { .. } => {
                     step = self.step()?;
                     continue;
                 }
@@ -339,6 +391,24 @@ impl<'a> Turn<'a> {
         Ok(step)
     }
 
+    /// Leaves the turn as it is until the owner has decided: it is stored, and its session stays in it.
+    async fn suspend(
+        &mut self,
+        known: Vec<ToolResult>,
+        waiting: Vec<(CallId, ApprovalId)>,
+    ) -> Result<TurnReport, RuntimeError> {
+        let (calls, approvals): (Vec<CallId>, Vec<ApprovalId>) = waiting.into_iter().unzip();
+        let advance = self
+            .run
+            .on_waiting(&mut self.session.transcript, known, &calls)
+            .map_err(|cause| self.fault(cause))?;
+        self.persist(advance).await?;
+        Ok(TurnReport {
+            approvals,
+            ..self.report(self.run.waiting_outcome())
+        })
+    }
+
     /// Commits the end of the turn, unless its answer may not reach the reader.
     async fn finish(&mut self, advance: Advance) -> Result<TurnReport, RuntimeError> {
         let Advance {
@@ -360,7 +430,7 @@ impl<'a> Turn<'a> {
         }
         self.note(outcome.event());
         let id = self.session.id();
-        let mut writes = Vec::new();
+        let mut writes = self.give_up_approvals().await?;
         if !appended.is_empty() {
             writes.push(Write::Append(id, appended));
         }
@@ -388,19 +458,7 @@ impl<'a> Turn<'a> {
 
     /// Judges whether the answer may go to its reader: why not, if not.
     fn judge_answer(&mut self) -> Option<String> {
-        let reader = self.session.record.session.user.clone();
-        let clearance = self
-            .session
-            .shared
-            .configuration
-            .users
-            .clearance(reader.as_str())
-            .unwrap_or_default();
-        let flow = AnswerFlow {
-            reader: reader.as_str(),
-            clearance,
-        };
-        let evaluation = self.session.shared.gate.judge(Flow::Answer(&flow), self.facts());
+        let evaluation = self.answer_evaluation();
         let refusal = (!evaluation.is_allowed()).then(|| evaluation.explanation.clone().unwrap_or_default());
         self.note(EventKind::FlowJudged {
             call: None,
@@ -410,86 +468,16 @@ impl<'a> Turn<'a> {
         refusal
     }
 
-    /// Answers the calls of the open unit: those of a batch together, the batches one after the other.
-    async fn run_tools(&mut self, batches: Vec<Vec<ToolCall>>) -> Result<CallsEnd, RuntimeError> {
-        let session = self.session.id();
-        let mut known: BTreeMap<CallId, ToolResult> = BTreeMap::new();
-        let mut begun = BTreeSet::new();
-        let mut raises = Vec::new();
-        let produced_by = self.open_label();
-        let order: Vec<CallId> = batches.iter().flatten().map(|call| call.id.clone()).collect();
-        for batch in batches {
-            if self.cancel.is_cancelled() {
-                break;
-            }
-            let shared = Arc::clone(&self.session.shared);
-            let registry = Arc::clone(&self.session.registry);
-            let taint = self.session.taint().clone();
-            let cancel = self.cancel.clone();
-            let calls = Calls {
-                shared: &shared,
-                registry: &registry,
-                session,
-                turn: self.turn,
-                role: self.session.role,
-                clearance: self.session.clearance(),
-                taint: &taint,
-                produced_by,
-                cancel: &cancel,
-            };
-            let facts = Facts(&registry);
-            let answers: Vec<Answered> = match batch.as_slice() {
-                [call] if facts.is_consequential(&call.name) => vec![calls.answer(call, Some(self)).await?],
-                together => {
-                    let answers = together.iter().map(|call| calls.answer(call, None::<&mut Self>));
-                    futures::future::try_join_all(answers).await?
-                }
-            };
-            for answered in answers {
-                let Answered {
-                    result,
-                    raise,
-                    events,
-                    sources,
-                    journalled,
-                } = answered;
-                self.waiting.events.extend(events);
-                self.waiting
-                    .writes
-                    .extend(sources.into_iter().map(|source| Write::Source(session, source)));
-                if journalled {
-                    let result = Box::new(result.clone());
-                    self.waiting.writes.push(Write::CallFinished {
-                        session,
-                        turn: self.turn,
-                        result,
-                    });
-                }
-                if let Some((label, origin)) = raise {
-                    raises.push((result.call.clone(), label, origin));
-                }
-                if result.status == ResultStatus::Unknown {
-                    begun.insert(result.call.clone());
-                }
-                known.insert(result.call.clone(), result);
-            }
-        }
-        // In call order, whichever ran first: the lineage must not depend on scheduling.
-        let turn = self.session.record.turns;
-        let mut raised = false;
-        for id in &order {
-            for (_, label, origin) in raises.iter().filter(|(call, _, _)| call == id) {
-                raised |= self.raise(*label, origin.clone(), turn);
-            }
-        }
-        self.store_taint(raised);
-        let answered = order.iter().all(|id| known.contains_key(id));
-        let known: Vec<ToolResult> = order.iter().filter_map(|id| known.remove(id)).collect();
-        Ok(if answered && !self.cancel.is_cancelled() {
-            CallsEnd::Answered(known)
-        } else {
-            CallsEnd::Cancelled { known, begun }
-        })
+    /// Whether the model's text may go to its reader: asked before any of it is shown, and recorded for the
+    /// answer.
+    pub(crate) fn answer_evaluation(&self) -> Evaluation {
+        let reader = &self.session.record.session.user;
+        let users = &self.session.shared.configuration.users;
+        let flow = AnswerFlow {
+            reader: reader.as_str(),
+            clearance: users.clearance(reader.as_str()).unwrap_or_default(),
+        };
+        self.session.shared.gate.judge(Flow::Answer(&flow), self.facts())
     }
 
     /// The label of the model message whose calls are open.
@@ -513,35 +501,6 @@ impl<'a> Turn<'a> {
         Ok(())
     }
 
-    /// Stores the taint with the next commit, if it rose: before anything that raised it reaches the model.
-    fn store_taint(&mut self, raised: bool) {
-        if raised {
-            let taint = Some(self.session.record.session.taint.clone());
-            let patch = SessionPatch {
-                taint,
-                ..SessionPatch::default()
-            };
-            self.waiting
-                .writes
-                .push(Write::PatchSession(self.session.id(), patch));
-        }
-    }
-
-    fn raise(&mut self, label: Label, origin: Origin, turn: u32) -> bool {
-        let from = self.session.taint().label();
-        let raised = self
-            .session
-            .record
-            .session
-            .taint
-            .raise(label, origin.clone(), turn);
-        if raised {
-            let to = self.session.taint().label();
-            self.note(EventKind::TaintRaised { from, to, origin });
-        }
-        raised
-    }
-
     fn cancelled(
         &mut self,
         known: Vec<ToolResult>,
@@ -552,6 +511,29 @@ impl<'a> Turn<'a> {
             .run
             .on_cancel(&mut self.session.transcript, label, known, &begun);
         advance.map_err(|cause| self.fault(cause))
+    }
+
+    /// Ends the turn because its time is up.
+    fn expired(&mut self, known: Vec<ToolResult>, begun: BTreeSet<CallId>) -> Result<Advance, RuntimeError> {
+        let label = self.open_label();
+        let allowed = self.time.allowed();
+        let advance = self
+            .run
+            .on_expiry(&mut self.session.transcript, label, known, &begun, allowed);
+        advance.map_err(|cause| self.fault(cause))
+    }
+
+    /// Ends the turn because what ran in it was cancelled: by somebody, or by the end of its time.
+    fn broken_off(
+        &mut self,
+        known: Vec<ToolResult>,
+        begun: BTreeSet<CallId>,
+    ) -> Result<Advance, RuntimeError> {
+        if self.time.is_up() {
+            self.expired(known, begun)
+        } else {
+            self.cancelled(known, begun)
+        }
     }
 
     fn failed(&mut self, failure: Failure) -> Result<Advance, RuntimeError> {
@@ -570,72 +552,9 @@ impl<'a> Turn<'a> {
         SessionFacts {
             taint: self.session.taint(),
             clearance: self.session.clearance(),
+            // Only calls meet it, and they are judged with what they know of it.
+            bumper: None,
         }
-    }
-
-    /// Keeps a fact for the next commit.
-    pub(crate) fn note(&mut self, kind: EventKind) {
-        let label = self.session.taint().label();
-        self.waiting.events.push(NewEvent {
-            turn: Some(self.turn),
-            label,
-            kind,
-        });
-    }
-
-    /// Takes what waits out, for a commit that runs beside something else.
-    pub(crate) fn take_waiting(&mut self) -> Vec<Write> {
-        let Waiting { mut writes, events } = std::mem::take(&mut self.waiting);
-        if !events.is_empty() {
-            writes.push(Write::Events(self.session.id(), events));
-        }
-        writes
-    }
-
-    fn checkpoint(&self) -> Result<Write, RuntimeError> {
-        let data = self.run.save().map_err(|cause| self.fault(cause))?;
-        let checkpoint = Checkpoint {
-            turn: self.turn,
-            version: Run::VERSION,
-            data,
-        };
-        Ok(Write::Checkpoint(self.session.id(), checkpoint))
-    }
-
-    /// Commits `writes` and everything that waited, and tells of the events.
-    async fn commit(&mut self, writes: Vec<Write>) -> Result<(), RuntimeError> {
-        let Waiting {
-            writes: mut all,
-            events,
-        } = std::mem::take(&mut self.waiting);
-        all.extend(writes);
-        if !events.is_empty() {
-            all.push(Write::Events(self.session.id(), events));
-        }
-        if all.is_empty() {
-            return Ok(());
-        }
-        let committed = self.session.shared.store.commit(all).await?;
-        self.tell(committed.events);
-        Ok(())
-    }
-
-    pub(crate) fn tell(&self, events: Vec<Event>) {
-        for event in events {
-            let event = Arc::new(event);
-            self.session.shared.bus.publish(&event);
-            self.show(Signal::Event(event));
-        }
-    }
-
-    pub(crate) fn show(&self, signal: Signal) {
-        if let Some(observer) = self.observer {
-            observer.on(signal);
-        }
-    }
-
-    pub(crate) fn store(&self) -> Arc<dyn Store> {
-        Arc::clone(&self.session.shared.store)
     }
 
     fn fault(&self, cause: tidegate_core::RunError) -> RuntimeError {
@@ -659,14 +578,8 @@ impl<'a> Turn<'a> {
             usage: outcome.usage,
             warning: outcome.warning,
             question: outcome.question,
+            approvals: Vec::new(),
             error: outcome.error,
         }
-    }
-}
-
-impl Record for Turn<'_> {
-    async fn record(&mut self, writes: Vec<Write>, events: Vec<NewEvent>) -> Result<(), RuntimeError> {
-        self.waiting.events.extend(events);
-        self.commit(writes).await
     }
 }

@@ -1,7 +1,7 @@
 //! A runtime from a configuration: the store, the providers and the tiers it names.
 
 use crate::config::{Configuration, DurabilitySetting, Loaded, ProviderKind, ProviderSettings};
-use crate::{DataFolder, Runtime, RuntimeError, user_config_folder};
+use crate::{DataFolder, Runtime, RuntimeBuilder, RuntimeError, user_config_folder};
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,31 @@ use tidegate_store::{Durability, SqliteStore, Store};
 use url::Url;
 
 impl Runtime {
-    /// Opens the store of `data` and sets up every configured provider.
-    ///
-    /// `variables` are the process's environment: keys are looked up there.
+    /// Opens the store of `data` and sets up every configured provider; see [`configured`](Self::configured).
     ///
     /// # Errors
-    /// If the store cannot be opened, a key is missing, or a scenario file is wrong.
+    /// As there.
     pub fn open(
         loaded: &Loaded,
         data: &DataFolder,
         variables: &[(String, String)],
     ) -> Result<Self, RuntimeError> {
+        Self::configured(loaded, data, variables)?.build()
+    }
+
+    /// A builder with the store of `data`, opened, every configured provider, the tiers, and the tools that need
+    /// nothing of the program (`http_get`, `list_tools`, `get_tool_schema` among them). Add
+    /// [`commands`](RuntimeBuilder::commands) and an [`asker`](RuntimeBuilder::asker) where there are.
+    ///
+    /// `variables` are the process's environment: keys are looked up there.
+    ///
+    /// # Errors
+    /// If the store cannot be opened, a key is missing, or a scenario file is wrong.
+    pub fn configured(
+        loaded: &Loaded,
+        data: &DataFolder,
+        variables: &[(String, String)],
+    ) -> Result<RuntimeBuilder, RuntimeError> {
         let configuration = &loaded.configuration;
         let store = open_store(configuration, data)?;
         let mut own_files = vec![absolute(data.root())];
@@ -52,10 +66,11 @@ impl Runtime {
             let models: Vec<ModelId> = names.iter().filter_map(|name| name.parse().ok()).collect();
             builder = builder.tier(tier, models);
         }
-        builder
+        Ok(builder
             .own_files(own_files)
-            .configuration(configuration.clone())
-            .build()
+            .web()
+            .catalogue()
+            .configuration(configuration.clone()))
     }
 
     /// What keeps the configured providers from being set up here and now: keys that are not there, scenarios
@@ -65,6 +80,11 @@ impl Runtime {
         providers
             .filter_map(|(name, settings)| Setup::new(loaded, name, settings, variables).provider().err())
             .collect()
+    }
+
+    /// The file of the store.
+    pub fn store_file(configuration: &Configuration, data: &DataFolder) -> PathBuf {
+        database_path(configuration, data)
     }
 
     /// Opens the store alone: for commands that only look.
@@ -116,7 +136,7 @@ fn database_files(database: &Path) -> [PathBuf; 4] {
 }
 
 /// One provider of the configuration, to be set up.
-struct Setup<'a> {
+pub(crate) struct Setup<'a> {
     id: ProviderId,
     settings: &'a ProviderSettings,
     /// The folder of the configuration file.
@@ -125,7 +145,7 @@ struct Setup<'a> {
 }
 
 impl<'a> Setup<'a> {
-    fn new(
+    pub(crate) fn new(
         loaded: &'a Loaded,
         name: &str,
         settings: &'a ProviderSettings,
@@ -150,7 +170,7 @@ impl<'a> Setup<'a> {
             .collect()
     }
 
-    fn provider(&self) -> Result<Arc<dyn Provider>, RuntimeError> {
+    pub(crate) fn provider(&self) -> Result<Arc<dyn Provider>, RuntimeError> {
         match self.settings.kind {
             ProviderKind::Openai => self.openai(),
             ProviderKind::Scripted => {
@@ -167,17 +187,20 @@ impl<'a> Setup<'a> {
     }
 
     fn openai(&self) -> Result<Arc<dyn Provider>, RuntimeError> {
+        let timeout = Duration::from_secs(self.settings.timeout_s);
+        Ok(Arc::new(OpenAi::new(self.openai_config(timeout)?)))
+    }
+
+    pub(crate) fn openai_config(&self, timeout: Duration) -> Result<OpenAiConfig, RuntimeError> {
         let text = self.settings.base_url.as_deref().unwrap_or_default();
         let base_url =
             Url::parse(text).map_err(|error| self.broken("its base_url is no address".into(), error))?;
-        let api_key = self.api_key()?;
-        let provider = OpenAi::new(OpenAiConfig {
+        Ok(OpenAiConfig {
             id: self.id.clone(),
             base_url,
-            api_key: api_key.map(Into::into),
-            timeout: Duration::from_secs(self.settings.timeout_s),
-        });
-        Ok(Arc::new(provider))
+            api_key: self.api_key()?.map(Into::into),
+            timeout,
+        })
     }
 
     fn api_key(&self) -> Result<Option<String>, RuntimeError> {
@@ -220,7 +243,14 @@ impl<'a> Setup<'a> {
             )
         };
         let mut file = File::open(path).map_err(unreadable)?;
-        if !is_private(&file.metadata().map_err(unreadable)?) {
+        let metadata = file.metadata().map_err(unreadable)?;
+        if !metadata.is_file() {
+            return Err(self.refused(format!(
+                "the key file {} is no file; name one that holds the provider's key in api_key_file",
+                path.display()
+            )));
+        }
+        if !is_private(&metadata) {
             return Err(self.refused(format!(
                 "the key file {} can be read by others; run: chmod 600 {}",
                 path.display(),

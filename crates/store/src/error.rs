@@ -1,11 +1,12 @@
 //! What can go wrong with a store.
 
+use crate::ApprovalState;
 use std::error::Error;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_policy::{CallId, Label, SessionId, SessionName, SourceId};
+use tidegate_policy::{ApprovalId, CallId, Label, SessionId, SessionName, SourceId};
 
 /// The error below a [`StoreError`]: of SQLite, of the operating system, of a parser.
 pub type Cause = Arc<dyn Error + Send + Sync>;
@@ -228,6 +229,28 @@ pub enum StoreError {
         session: SessionId,
         /// The id.
         id: SourceId,
+    },
+    /// There is no such request for approval.
+    #[error("there is no approval {approval}; `tidegate approvals list` shows those there are")]
+    UnknownApproval {
+        /// The id.
+        approval: ApprovalId,
+    },
+    /// Another request has this id.
+    #[error("approval {approval} exists already, for another call; a new request needs a new id")]
+    ApprovalExists {
+        /// The id.
+        approval: ApprovalId,
+    },
+    /// A request for approval was settled already, or is not granted.
+    #[error("approval {approval} is {state}: it cannot be {wanted}")]
+    ApprovalSettled {
+        /// The id.
+        approval: ApprovalId,
+        /// Where it is.
+        state: ApprovalState,
+        /// What was to become of it.
+        wanted: ApprovalState,
     },
     /// A call that has its result was to be started.
     #[error("call {call} of session {session} has its result and cannot be started again")]

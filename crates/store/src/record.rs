@@ -40,6 +40,9 @@ pub struct SessionRecord {
     pub state: SessionState,
     /// Turns begun so far.
     pub turns: u32,
+    /// The highest level the owner let the session rise to when asked. PUBLIC if never; also if it cannot be read,
+    /// so that the owner is asked again.
+    pub acknowledged: Classification,
     /// Milliseconds since 1970-01-01 UTC.
     pub created_ms: i64,
     /// Milliseconds since 1970-01-01 UTC.
@@ -92,6 +95,8 @@ pub struct SessionPatch {
     pub model_policy: Option<ModelPolicy>,
     /// Its clearance. It may change either way: it follows the configuration.
     pub clearance: Option<Classification>,
+    /// The highest level the owner let it rise to. It only rises: a lower one changes nothing.
+    pub acknowledged: Option<Classification>,
     /// Its tools: the whole list, with what was appended.
     pub tools: Option<Vec<ToolSpec>>,
 }

@@ -1,15 +1,16 @@
 //! What the runtime needs of a store.
 
 use crate::{
-    CallRecord, Checkpoint, Committed, EventFilter, FileLabel, NewEvent, NewSession, SessionList,
-    SessionPatch, SessionRecord, SessionSummary, SourceText, StoreError, StoredEvent,
+    ApprovalFilter, ApprovalRecord, CallRecord, Checkpoint, Committed, EventFilter, FileLabel, NewApproval,
+    NewEvent, NewSession, SessionList, SessionPatch, SessionRecord, SessionSummary, SourceText, StoreError,
+    StoredEvent,
 };
 use serde::{Deserialize, Serialize};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use tidegate_message::{Entry, ToolResult};
-use tidegate_policy::{CallId, EventId, SessionId, SessionName, SourceId, ToolName, TurnId};
+use tidegate_policy::{ApprovalId, CallId, EventId, SessionId, SessionName, SourceId, ToolName, TurnId};
 
 /// A boxed future that may move between threads.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -85,6 +86,18 @@ pub trait Store: Send + Sync {
     /// [`StoreError::DamagedRow`] if one cannot be read.
     fn calls(&self, session: SessionId, turn: TurnId) -> BoxFuture<'_, Result<Vec<CallRecord>, StoreError>>;
 
+    /// A request for approval.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedRow`] if it cannot be read.
+    fn approval(&self, id: ApprovalId) -> BoxFuture<'_, Result<Option<ApprovalRecord>, StoreError>>;
+
+    /// The requests for approval that pass `filter`, in the order they were made.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedRow`] if one cannot be read.
+    fn approvals(&self, filter: ApprovalFilter) -> BoxFuture<'_, Result<Vec<ApprovalRecord>, StoreError>>;
+
     /// A full text.
     ///
     /// # Errors
@@ -131,6 +144,14 @@ pub enum Write {
     CreateSession(Box<NewSession>),
     /// Changes a session's row.
     PatchSession(SessionId, SessionPatch),
+    /// Moves a session's name on to another session: the first then has none, and the second loses the one it had.
+    /// A session without a name has none to give, and nothing changes.
+    MoveName {
+        /// Whose name it is.
+        from: SessionId,
+        /// Whose it will be.
+        to: SessionId,
+    },
     /// Appends entries; each `seq` must be the next one, from 1.
     Append(SessionId, Vec<Arc<Entry>>),
     /// Replaces the session's checkpoint.
@@ -157,6 +178,27 @@ pub enum Write {
         /// The result as the model will see it.
         result: Box<ToolResult>,
     },
+    /// Asks for the owner's approval. If there is a request for the same call with the same digest, in whatever
+    /// state, nothing changes: identical requests are one. Fails if the id belongs to another.
+    AskApproval(Box<NewApproval>),
+    /// Answers a request. Fails with [`StoreError::ApprovalSettled`] unless it waits and its time is not up.
+    DecideApproval {
+        /// The request.
+        approval: ApprovalId,
+        /// Whether it is granted; else it is refused.
+        grant: bool,
+    },
+    /// Uses a grant up. Fails with [`StoreError::ApprovalSettled`] unless it is granted, not used and its time is
+    /// not up: of several that try, one succeeds. Belongs into the same commit as [`Write::CallStarted`].
+    UseApproval {
+        /// The request.
+        approval: ApprovalId,
+    },
+    /// Gives a request up, waiting or granted: nobody can grant or use it any more. What is settled stays as it is.
+    ExpireApproval {
+        /// The request.
+        approval: ApprovalId,
+    },
     /// Keeps a full text. The same one again changes nothing; another text under the same id fails.
     Source(SessionId, SourceText),
     /// Records events, in order.
@@ -164,7 +206,7 @@ pub enum Write {
     /// Remembers the label of a file, in place of an earlier one.
     FileLabel(String, FileLabel),
     /// Erases a session's content: name, title, prompt, tools, workspace, entries, checkpoint, journal,
-    /// texts, lineage of the taint. Its events stay, each with every text in it that could be content
+    /// texts, what was shown of approvals, lineage of the taint. Its events stay, each with every text in it that could be content
     /// replaced by a keyed hash; the row stays as a tombstone with label and counts. Erasing again changes
     /// nothing.
     ///

@@ -58,8 +58,8 @@ pub mod prelude {
     pub use tidegate_policy::{Classification, Integrity, Label, Role, SessionName};
     pub use tidegate_providers::{OpenAi, OpenAiConfig, Provider, Scripted, ScriptedReply};
     pub use tidegate_runtime::{
-        CancelToken, Observer, Runtime, RuntimeError, Session, SessionRequest, Signal, TurnOptions,
-        TurnReport, Which,
+        ApprovalAnswer, ApprovalRequest, Approver, CancelToken, Observer, Runtime, RuntimeError, Session,
+        SessionRequest, Signal, TurnOptions, TurnReport, Which,
     };
     pub use tidegate_store::{SqliteStore, Store};
     pub use tidegate_tools::{CallContext, Tool, ToolError, ToolOutput, TypedTool};

@@ -34,6 +34,14 @@ pub trait PreparedCall: Send {
     /// What the call touches, as known when it was prepared (check 3).
     fn resources(&self) -> &[Resource];
 
+    /// What the arguments were resolved to, exactly, where [`resources`](Self::resources) name it as it was
+    /// asked for: canonical paths behind links, pinned addresses, hashes of what is sent along. An owner's grant
+    /// is bound to it, so that a grant for one thing is never used for another. Never shown and never stored in
+    /// the clear. Default: nothing beside the resources.
+    fn resolved(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Reads the labels of those things again, just before the call runs (check 11).
     ///
     /// # Errors

@@ -47,6 +47,7 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> TypedTool<A> {
             source: Label::untrusted(Classification::Public),
             floor: Classification::Public,
             control_arguments: Vec::new(),
+            approval: false,
         };
         let spec = ToolSpec {
             name,

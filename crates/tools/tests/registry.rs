@@ -38,6 +38,7 @@ fn foreign(name: &str, schema: Value) -> ToolDefinition {
             source: Label::untrusted(Classification::Public),
             floor: Classification::Public,
             control_arguments: Vec::new(),
+            approval: false,
         },
         timeout: None,
     }

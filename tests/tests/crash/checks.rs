@@ -8,7 +8,9 @@ use tidegate_message::{
     joined_text,
 };
 use tidegate_policy::{CallId, SessionId, TurnId};
-use tidegate_store::{CallState, Durability, EventFilter, SessionState, SqliteStore, Store};
+use tidegate_store::{
+    ApprovalFilter, ApprovalState, CallState, Durability, EventFilter, SessionState, SqliteStore, Store,
+};
 
 /// A session as it is stored.
 pub(crate) struct Stored {
@@ -24,7 +26,11 @@ impl Stored {
     /// Reads the session `name` of the store at `database`, and checks everything that has to hold of it.
     pub(crate) async fn checked(database: &Path, name: &str) -> Self {
         let store = SqliteStore::open(database, Durability::Process).unwrap();
-        let record = store.session_named(&name.parse().unwrap()).await.unwrap().unwrap();
+        let record = store
+            .session_named(&name.parse().unwrap())
+            .await
+            .unwrap()
+            .unwrap();
         let id = record.session.id;
         assert_eq!(record.state, SessionState::Idle, "no turn is left open");
 
@@ -36,16 +42,32 @@ impl Stored {
             session: Some(id),
             ..EventFilter::default()
         };
-        let events: Vec<Event> = store.events(filter).await.unwrap().into_iter().map(|stored| stored.event).collect();
+        let events: Vec<Event> = store
+            .events(filter)
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|stored| stored.event)
+            .collect();
         let sequences: Vec<u64> = events.iter().map(|event| event.sequence).collect();
         let gapless: Vec<u64> = (1..).take(events.len()).collect();
         assert_eq!(sequences, gapless, "the events have no gap");
 
         let taint = record.session.taint.label();
         for entry in &entries {
-            assert_eq!(entry.label.join(taint), taint, "the taint covers entry {}", entry.seq);
+            assert_eq!(
+                entry.label.join(taint),
+                taint,
+                "the taint covers entry {}",
+                entry.seq
+            );
             for result in results(entry) {
-                assert_eq!(result.label.join(taint), taint, "the taint covers the result of {}", result.call);
+                assert_eq!(
+                    result.label.join(taint),
+                    taint,
+                    "the taint covers the result of {}",
+                    result.call
+                );
             }
         }
         let stored = Self {
@@ -71,7 +93,40 @@ impl Stored {
 
     /// How many events of this dotted name there are.
     pub(crate) fn count(&self, name: &str) -> usize {
-        self.events.iter().filter(|event| event.kind.name() == name).count()
+        self.events
+            .iter()
+            .filter(|event| event.kind.name() == name)
+            .count()
+    }
+
+    /// Each call that was begun used up one grant, made for it alone, and nothing is left to grant.
+    pub(crate) async fn check_approvals(&self, approve: bool) {
+        let filter = ApprovalFilter {
+            session: Some(self.id),
+            state: None,
+        };
+        let mut requests = BTreeMap::new();
+        for record in self.store.approvals(filter).await.unwrap() {
+            assert_eq!(record.state, ApprovalState::Used, "{record:?}");
+            assert!(
+                requests.insert(record.call.clone(), record).is_none(),
+                "asked twice about one call"
+            );
+        }
+        for (call, result) in self
+            .answered
+            .iter()
+            .filter(|(call, _)| call.name.as_str() == "append")
+        {
+            let begun = matches!(result.status, ResultStatus::Ok | ResultStatus::Unknown);
+            assert_eq!(
+                requests.remove(&call.id).is_some(),
+                approve && begun,
+                "{}",
+                call.id
+            );
+        }
+        assert!(requests.is_empty(), "asked about calls that need no approval");
     }
 
     /// An unknown outcome is told honestly, and recorded as such once.
@@ -98,8 +153,14 @@ impl Stored {
         recorded.sort();
         finished.sort();
         let unknown: Vec<CallId> = unknown.into_iter().collect();
-        assert_eq!(recorded, unknown, "each unknown outcome is told when the turn goes on, once");
-        assert_eq!(finished, unknown, "each unknown outcome is recorded as the call's end, once");
+        assert_eq!(
+            recorded, unknown,
+            "each unknown outcome is told when the turn goes on, once"
+        );
+        assert_eq!(
+            finished, unknown,
+            "each unknown outcome is recorded as the call's end, once"
+        );
     }
 
     /// The journal says of every consequential call what the transcript says, and none was started twice.
@@ -120,13 +181,24 @@ impl Stored {
                     assert_eq!(*journalled, *result, "{}", call.id);
                 }
                 (ResultStatus::Ok | ResultStatus::Error, None) => {
-                    assert!(!is_consequential(call), "{} ran without being journalled", call.id);
+                    assert!(
+                        !is_consequential(call),
+                        "{} ran without being journalled",
+                        call.id
+                    );
                 }
                 (ResultStatus::Refused | ResultStatus::NotRun, None) => {}
-                (status, state) => panic!("{}: {status:?} in the transcript, {state:?} in the journal", call.id),
+                (status, state) => panic!(
+                    "{}: {status:?} in the transcript, {state:?} in the journal",
+                    call.id
+                ),
             }
         }
-        assert!(journal.is_empty(), "calls of no transcript are journalled: {:?}", journal.keys());
+        assert!(
+            journal.is_empty(),
+            "calls of no transcript are journalled: {:?}",
+            journal.keys()
+        );
     }
 
     /// Every call that is said to have happened has its line in the ledger, none has two, and none has one that
@@ -134,16 +206,27 @@ impl Stored {
     pub(crate) fn check_ledger(&self, lines: &[String]) {
         let mut marks: BTreeMap<&str, usize> = BTreeMap::new();
         for line in lines {
-            *marks.entry(line.split(' ').next().unwrap_or_default()).or_default() += 1;
+            *marks
+                .entry(line.split(' ').next().unwrap_or_default())
+                .or_default() += 1;
         }
-        for (call, result) in self.answered.iter().filter(|(call, _)| call.name.as_str() == "append") {
+        for (call, result) in self
+            .answered
+            .iter()
+            .filter(|(call, _)| call.name.as_str() == "append")
+        {
             let times = marks.remove(call.id.as_str()).unwrap_or_default();
             let possible = match result.status {
                 ResultStatus::Ok => 1..=1,
                 ResultStatus::Unknown => 0..=1,
                 ResultStatus::Error | ResultStatus::Refused | ResultStatus::NotRun => 0..=0,
             };
-            assert!(possible.contains(&times), "{} ({:?}) was done {times} times", call.id, result.status);
+            assert!(
+                possible.contains(&times),
+                "{} ({:?}) was done {times} times",
+                call.id,
+                result.status
+            );
         }
         assert!(marks.is_empty(), "marks of no call: {marks:?}");
     }
@@ -171,7 +254,9 @@ fn answered(entries: &[Arc<Entry>]) -> Vec<(ToolCall, ToolResult)> {
     for entry in entries {
         if let Body::Assistant(message) = &entry.body {
             for call in message.calls() {
-                let result = all.remove(&call.id).unwrap_or_else(|| panic!("{} has no result", call.id));
+                let result = all
+                    .remove(&call.id)
+                    .unwrap_or_else(|| panic!("{} has no result", call.id));
                 answered.push((call.clone(), result));
             }
         }

@@ -22,6 +22,7 @@ pub(crate) fn errand(place: &Place, base_url: String, task: &str) -> Errand {
         base_url,
         task: task.to_owned(),
         resume: false,
+        approve: false,
         kill: None,
     }
 }

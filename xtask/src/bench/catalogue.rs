@@ -2,7 +2,7 @@
 
 use super::start;
 use anyhow::bail;
-use xshell::Shell;
+use xshell::{Shell, cmd};
 
 /// Something to measure.
 struct Bench {
@@ -14,11 +14,23 @@ struct Bench {
     command: fn(&Shell) -> anyhow::Result<()>,
 }
 
-const BENCHES: [Bench; 1] = [Bench {
-    name: "start",
-    description: "from the start of the program to its first request to a model, on an existing data folder",
-    command: start::run,
-}];
+const BENCHES: [Bench; 2] = [
+    Bench {
+        name: "start",
+        description: "from the start of the program to its first request to a model, on an existing data folder",
+        command: start::run,
+    },
+    Bench {
+        name: "loop",
+        description: "what a turn costs beside a raw loop over the same HTTP client and parser",
+        command: agent_loop,
+    },
+];
+
+fn agent_loop(shell: &Shell) -> anyhow::Result<()> {
+    cmd!(shell, "cargo bench --locked --package tidegate-runtime --bench agent_loop").run()?;
+    Ok(())
+}
 
 /// Measures what `name` stands for; without a name, lists the names.
 pub(crate) fn run(shell: &Shell, name: Option<&str>) -> anyhow::Result<()> {

@@ -227,10 +227,12 @@ impl Space {
             arguments: &ArgumentCheck::Valid,
             produced_by: context.label,
             resources,
+            granted: false,
         };
         let facts = SessionFacts {
             taint: &taint,
             clearance: context.clearance,
+            bumper: None,
         };
         Gate::default()
             .judge(Flow::ToolCall(&call), facts)

@@ -5,6 +5,7 @@ use crate::environment;
 use crate::exit::Exit;
 use crate::output;
 use tidegate_runtime::config::{self, TrustedFiles};
+use tidegate_runtime::{Runtime, user_config_folder};
 
 pub(crate) fn run(global: &Global, command: ConfigCommand) -> anyhow::Result<Exit> {
     match command {
@@ -26,6 +27,7 @@ pub(crate) fn run(global: &Global, command: ConfigCommand) -> anyhow::Result<Exi
             let data = environment::data_folder(global)?;
             let trusted = TrustedFiles::in_folder(data.root()).trust(&file)?;
             if global.json {
+                let trusted = trusted.display().to_string();
                 output::json(&serde_json::json!({ "trusted": trusted }))?;
             } else {
                 output::line(&format!("trusted as it is now: {}", trusted.display()))?;
@@ -42,17 +44,24 @@ fn show(global: &Global) -> anyhow::Result<()> {
     if global.json {
         return output::json(&serde_json::json!({
             "file": file,
-            "data_folder": data.root(),
+            "data_folder": data.root().display().to_string(),
             "values": loaded.values(),
         }));
     }
-    output::line(&format!(
-        "# file: {}",
-        file.as_deref().unwrap_or("none, defaults only")
-    ))?;
+    match &file {
+        Some(file) => output::line(&format!("# file: {file}"))?,
+        None => {
+            let folder = user_config_folder();
+            let place = folder.map_or_else(String::new, |folder| {
+                format!(", or {}", folder.join("tidegate.toml").display())
+            });
+            output::line(&format!("# file: none; looked for ./tidegate.toml{place}"))?;
+        }
+    }
     output::line(&format!("# data: {}", data.root().display()))?;
     for shown in loaded.values() {
-        output::line(&format!("{} = {}  # {}", shown.key, shown.value, shown.origin))?;
+        let value = output::json_text(&shown.value)?;
+        output::line(&format!("{} = {value}  # {}", shown.key, shown.origin))?;
     }
     Ok(())
 }
@@ -60,13 +69,17 @@ fn show(global: &Global) -> anyhow::Result<()> {
 fn check(global: &Global) -> anyhow::Result<()> {
     let loaded = environment::configuration(global, Vec::new())?;
     let file = loaded.file.as_ref().map(|file| file.path.display().to_string());
-    let notes = config::notes(&loaded);
+    let mut notes = config::notes(&loaded);
+    // The file may be right and its keys be elsewhere, so these are no errors here.
+    for error in Runtime::missing(&loaded, &environment::variables()) {
+        notes.push(output::with_causes(&error.into()));
+    }
     if global.json {
         return output::json(&serde_json::json!({ "file": file, "ok": true, "notes": notes }));
     }
     output::line(&format!(
         "{}: ok",
-        file.as_deref().unwrap_or("no file, defaults only")
+        file.as_deref().unwrap_or("no tidegate.toml, defaults only")
     ))?;
     for note in notes {
         output::line(&format!("note: {note}"))?;

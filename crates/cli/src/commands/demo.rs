@@ -37,9 +37,9 @@ const KILL_AFTER: &str = "read_file confidential/q3.md";
 /// What was shown, as facts read back from the files and the store.
 #[derive(Serialize)]
 struct Shown {
-    folder: PathBuf,
-    workspace: PathBuf,
-    data_folder: PathBuf,
+    folder: String,
+    workspace: String,
+    data_folder: String,
     session: &'static str,
     killed: bool,
     resumed: bool,
@@ -158,9 +158,9 @@ async fn look_back(
         "unexpected files: {written:?}"
     );
     Ok(Shown {
-        folder: folder.to_path_buf(),
-        workspace,
-        data_folder: data,
+        folder: folder.display().to_string(),
+        workspace: workspace.display().to_string(),
+        data_folder: data.display().to_string(),
         session: SESSION,
         killed: true,
         resumed,
@@ -182,11 +182,14 @@ fn refusal(stored: &StoredEvent) -> Option<String> {
 }
 
 fn sum_up(shown: &Shown) -> anyhow::Result<()> {
-    let program = std::env::args().next().unwrap_or_else(|| "tidegate".into());
+    let program = std::env::args_os().next().map_or_else(
+        || "tidegate".to_owned(),
+        |program| quoted(&program.to_string_lossy()),
+    );
     let options = format!(
         "--config {} --data-dir {}",
-        shown.folder.join("tidegate.toml").display(),
-        shown.data_folder.display()
+        quoted(&format!("{}/tidegate.toml", shown.folder)),
+        quoted(&shown.data_folder)
     );
     output::line(&format!(
         "\nWhat you saw
@@ -207,8 +210,17 @@ What to try next
   When you are done: rm -r {}",
         shown.tool_calls,
         shown.events,
-        shown.workspace.display(),
-        shown.data_folder.display(),
-        shown.folder.display(),
+        shown.workspace,
+        shown.data_folder,
+        quoted(&shown.folder),
     ))
+}
+
+/// The text as one word for a shell.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -4,10 +4,11 @@ use super::sessions::StoredEventJson;
 use crate::args::{EventsArgs, Global};
 use crate::environment;
 use crate::exit::Exit;
+use crate::interrupts::Interrupts;
 use crate::output;
 use std::time::Duration;
-use tidegate_message::{Event, EventKind};
-use tidegate_policy::escaped;
+use tidegate_message::{ApprovalDecision, Event, EventKind, Limit, TurnStatus, Unavailable};
+use tidegate_policy::{Decision, FlowKind, escaped};
 use tidegate_runtime::Runtime;
 use tidegate_store::{EventFilter, StoredEvent};
 
@@ -23,6 +24,12 @@ pub(crate) async fn run(global: &Global, args: &EventsArgs) -> anyhow::Result<Ex
         Some(given) => Some(Runtime::find_in(&*store, given).await?.session.id),
         None => None,
     };
+    // Before the first event is shown: who has read one may interrupt.
+    let mut interrupts = if args.follow {
+        Some(Interrupts::new()?)
+    } else {
+        None
+    };
     let mut after = 0;
     loop {
         let filter = EventFilter {
@@ -37,15 +44,17 @@ pub(crate) async fn run(global: &Global, args: &EventsArgs) -> anyhow::Result<Ex
             after = stored.position;
             show(global, stored)?;
         }
-        if full {
-            continue;
-        }
-        if !args.follow {
+        let Some(interrupts) = &mut interrupts else {
+            if full {
+                continue;
+            }
             return Ok(Exit::Ok);
-        }
+        };
+        let pause = if full { Duration::ZERO } else { INTERVAL };
         tokio::select! {
-            () = tokio::time::sleep(INTERVAL) => {}
-            _ = tokio::signal::ctrl_c() => return Ok(Exit::Cancelled),
+            biased;
+            () = interrupts.next() => return Ok(Exit::Cancelled),
+            () = tokio::time::sleep(pause) => {}
         }
     }
 }
@@ -66,6 +75,14 @@ fn show(global: &Global, stored: StoredEvent) -> anyhow::Result<()> {
     output::line(line.trim_end())
 }
 
+/// `1 call`, `2 calls`.
+fn counted(number: impl TryInto<u64>, what: &str) -> String {
+    match number.try_into().unwrap_or(u64::MAX) {
+        1 => format!("1 {what}"),
+        number => format!("{number} {what}s"),
+    }
+}
+
 /// The event in a few words.
 fn about(event: &Event) -> String {
     match &event.kind {
@@ -75,7 +92,7 @@ fn about(event: &Event) -> String {
         }
         EventKind::TurnStarted => String::new(),
         EventKind::TurnResumed { unknown_calls } => {
-            format!("{} calls with unknown outcome", unknown_calls.len())
+            format!("{} with unknown outcome", counted(unknown_calls.len(), "call"))
         }
         EventKind::ModelCalled {
             model,
@@ -83,7 +100,11 @@ fn about(event: &Event) -> String {
             entries,
             ..
         } => {
-            format!("{model}, round {round}, {entries} entries")
+            let entries = match entries {
+                1 => "1 entry".to_owned(),
+                entries => format!("{entries} entries"),
+            };
+            format!("{model}, round {round}, {entries}")
         }
         EventKind::ModelReplied {
             model,
@@ -92,7 +113,8 @@ fn about(event: &Event) -> String {
             duration_ms,
             ..
         } => format!(
-            "{model}, {calls} calls, {} tokens in ({} cached), {} out, {duration_ms} ms",
+            "{model}, {}, {} tokens in ({} cached), {} out, {duration_ms} ms",
+            counted(*calls, "call"),
             usage.input(),
             usage.cache_read,
             usage.output
@@ -102,6 +124,26 @@ fn about(event: &Event) -> String {
             class,
             message,
         } => format!("{model}, {class}: {}", escaped(message)),
+        EventKind::ModelRetracted { model, characters } => format!("{model}, {characters} characters"),
+        EventKind::ModelRetried {
+            model,
+            class,
+            attempt,
+            wait_ms,
+        } => format!("{model} after {class}, try {attempt} in {wait_ms} ms"),
+        EventKind::ModelDelayed { model, wait_ms } => format!("{model}, for {wait_ms} ms"),
+        EventKind::ModelUnavailable {
+            model,
+            class,
+            wait_ms,
+        } => format!(
+            "{model}, {} for {wait_ms} ms",
+            match class {
+                Unavailable::CircuitOpen => "does not answer",
+                Unavailable::AskedToWait => "asks to be left alone",
+            }
+        ),
+        EventKind::ModelFallback { from, to } => format!("{from} → {to}"),
         EventKind::ModelSkipped { model, evaluation } => {
             format!(
                 "{model}: {}",
@@ -109,16 +151,51 @@ fn about(event: &Event) -> String {
             )
         }
         EventKind::FlowJudged { tool, evaluation, .. } => {
-            let what = tool
-                .as_ref()
-                .map_or_else(|| format!("{:?}", evaluation.flow), ToString::to_string);
+            let what = match (tool, evaluation.flow) {
+                (Some(tool), FlowKind::Response) => format!("the result of {tool}"),
+                (Some(tool), _) => tool.to_string(),
+                (None, FlowKind::ToolCall) => "a tool call".into(),
+                (None, FlowKind::Response) => "a tool's result".into(),
+                (None, FlowKind::Model) => "the context, to the model".into(),
+                (None, FlowKind::Context) => "the task, into the context".into(),
+                (None, FlowKind::Answer) => "the answer, to its reader".into(),
+            };
             let rule = evaluation
                 .rule
                 .as_ref()
                 .map(|rule| format!(" by {rule}"))
                 .unwrap_or_default();
-            let decision = if evaluation.is_allowed() { "ALLOW" } else { "BLOCK" };
+            let decision = match evaluation.decision {
+                Decision::Allow => "ALLOW",
+                Decision::Block => "BLOCK",
+                Decision::RequireApproval => "REQUIRE_APPROVAL",
+            };
             format!("{decision}{rule} {}", escaped(&what))
+        }
+        EventKind::ApprovalAsked {
+            approval,
+            call,
+            tool,
+            rule,
+        } => format!("{approval} for {} {call} by {rule}", escaped(tool.as_str())),
+        EventKind::ApprovalDecided {
+            approval,
+            call,
+            tool,
+            decision,
+            ..
+        } => {
+            let decision = match decision {
+                ApprovalDecision::Granted => "granted",
+                ApprovalDecision::Refused => "refused",
+                ApprovalDecision::Expired => "expired",
+            };
+            format!("{approval} {decision}, {} {call}", escaped(tool.as_str()))
+        }
+        EventKind::ApprovalUsed {
+            approval, call, tool, ..
+        } => {
+            format!("{approval} for {} {call}", escaped(tool.as_str()))
         }
         EventKind::ToolStarted { call, tool } => format!("{} {call}", escaped(tool.as_str())),
         EventKind::ToolFinished {
@@ -128,13 +205,19 @@ fn about(event: &Event) -> String {
             duration_ms,
             ..
         } => {
-            format!("{} {call} {status:?} {duration_ms} ms", escaped(tool.as_str()))
+            let status = super::word(*status);
+            format!("{} {call} {status}, {duration_ms} ms", escaped(tool.as_str()))
         }
         EventKind::TaintRaised { from, to, origin } => {
             format!("{from} → {to} by {}", escaped(&origin.to_string()))
         }
         EventKind::TierSwitched { from, to, .. } => format!("{from} → {to}"),
-        EventKind::TurnLimited { limit, allowed } => format!("{limit:?}: {allowed}"),
+        EventKind::TurnLimited { limit, allowed } => match limit {
+            Limit::Rounds => format!("after {allowed} rounds"),
+            Limit::Calls => format!("after {allowed} tool calls"),
+            Limit::Refusals => format!("after {allowed} refusals of the owner"),
+            Limit::Repeats => format!("the same call had the same result {allowed} times"),
+        },
         EventKind::TurnFinished {
             status, usage, error, ..
         } => {
@@ -142,8 +225,16 @@ fn about(event: &Event) -> String {
                 .as_ref()
                 .map(|error| format!(": {}", escaped(error)))
                 .unwrap_or_default();
+            let status = match status {
+                TurnStatus::Success => "success",
+                TurnStatus::PendingQuestion => "waits for an answer",
+                TurnStatus::AwaitingApproval => "waits for an approval",
+                TurnStatus::Blocked => "blocked",
+                TurnStatus::Cancelled => "cancelled",
+                TurnStatus::Error => "error",
+            };
             format!(
-                "{status:?}, {} tokens in, {} out{error}",
+                "{status}, {} tokens in, {} out{error}",
                 usage.input(),
                 usage.output
             )

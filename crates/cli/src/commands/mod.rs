@@ -1,11 +1,20 @@
 //! One module a command.
 
+pub(crate) mod approvals;
+pub(crate) mod chat;
+pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 pub(crate) mod events;
+pub(crate) mod init;
+mod outcome;
 pub(crate) mod run;
 pub(crate) mod sessions;
 mod time;
 mod tour;
+mod usage;
+mod words;
 
 use time::{local_time, time};
+use words::word;

@@ -1,37 +1,33 @@
 //! `tidegate run`.
 
+use super::outcome;
+use super::usage::usage;
 use crate::activity::Activity;
+use crate::approver::TerminalApprover;
 use crate::args::{Global, RunArgs};
 use crate::environment;
 use crate::exit::Exit;
+use crate::interrupts::Interrupts;
 use crate::output;
-use clap::CommandFactory as _;
-use std::io::Read as _;
-use tidegate_message::{TurnStatus, Warning};
+use anyhow::Context as _;
+use std::io::{self, IsTerminal as _, Read as _};
+use tidegate_message::TurnStatus;
 use tidegate_policy::{SessionId, SessionName};
-use tidegate_runtime::{CancelToken, Observer, SessionRequest, TurnOptions, TurnReport, Which};
+use tidegate_runtime::{Approver, CancelToken, Observer, SessionRequest, TurnOptions, TurnReport, Which};
 
 pub(crate) async fn run(global: &Global, args: RunArgs) -> anyhow::Result<Exit> {
-    let which = match args.session.as_deref() {
+    let which = match args.session {
         None => Which::New,
         // An id has the characters of a name, so it is looked for first.
-        Some(given) if args.resume || given.parse::<SessionId>().is_ok() => Which::Existing(given.to_owned()),
-        Some(given) => match given.parse::<SessionName>() {
-            Ok(name) => Which::Named(name),
-            Err(error) => usage(&format!("--session: {error}")),
-        },
+        Some(given) if args.resume || given.as_str().parse::<SessionId>().is_ok() => {
+            Which::Existing(given.to_string())
+        }
+        Some(name) => Which::Named(name),
     };
     let task = match args.task.as_deref() {
-        Some("-") => {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text)?;
-            Some(text)
-        }
+        Some("-") => Some(task_from_input()?),
         other => other.map(str::to_owned),
     };
-    if task.as_ref().is_some_and(|task| task.trim().is_empty()) {
-        usage("the task is empty: say what to do");
-    }
     let runtime = environment::runtime(global, Vec::new())?;
     let mut request = SessionRequest::new(which);
     request.workspace = args.workspace;
@@ -39,79 +35,87 @@ pub(crate) async fn run(global: &Global, args: RunArgs) -> anyhow::Result<Exit> 
     let mut session = runtime.session(request).await?;
 
     let cancel = CancelToken::new();
-    let _signals = tokio::spawn(cancel_on_signal(cancel.clone()));
-    let activity = Activity::new();
+    let _signals = tokio::spawn(cancel_on_signal(Interrupts::new()?, cancel.clone(), global.json));
+    let approver = environment::is_attended(global).then(TerminalApprover::default);
+    let activity = Activity::new(io::stdout().is_terminal())
+        .asking(approver.is_some())
+        .knowing(session.transcript().open_calls());
     let options = TurnOptions {
         level: args.level,
         cancel,
         observer: (!global.json).then_some(&activity as &dyn Observer),
+        approver: approver.as_ref().map(|approver| approver as &dyn Approver),
         steering: None,
     };
     let report = match task {
         Some(task) => session.run(task, options).await?,
         None => session.resume(options).await?,
     };
-    if global.json {
-        output::json(&report)?;
+    let shown = if global.json {
+        output::json(&report)
     } else {
-        show(&report, &activity)?;
+        show(&report, &activity)
+    };
+    match shown {
+        // The turn is over and stored, whether or not anybody reads its answer.
+        Err(error) if !error.is::<output::Closed>() => Err(error),
+        Ok(()) | Err(_) => Ok(report.status.into()),
     }
-    Ok(report.status.into())
+}
+
+fn task_from_input() -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    if io::stdin().is_terminal() {
+        output::aside("reading the task from the terminal; end it with Ctrl-D on a line of its own");
+    }
+    io::stdin()
+        .read_to_end(&mut bytes)
+        .context("cannot read the task from standard input")?;
+    let task = String::from_utf8(bytes)
+        .context("the task on standard input is not UTF-8 text; convert it, or name the file in the task")?;
+    if task.trim().is_empty() {
+        usage("run", "the task on standard input is empty; say what to do");
+    }
+    Ok(task)
 }
 
 fn show(report: &TurnReport, activity: &Activity) -> anyhow::Result<()> {
-    if activity.printed() {
-        output::line("")?;
-    } else if !report.answer.is_empty() {
-        output::line(&report.answer)?;
+    let closed = activity.finish(&report.answer);
+    outcome::reservations(report);
+    let session = report
+        .name
+        .as_ref()
+        .map_or_else(|| report.session.to_string(), SessionName::to_string);
+    if matches!(report.status, TurnStatus::Error | TurnStatus::Cancelled) {
+        output::tell(&format!("  to go on: tidegate run --session {session} --resume"));
     }
-    if let Some(warning) = report.warning {
-        let text = match warning {
-            Warning::BudgetExhausted => "the budget of tool calls was used up",
-            Warning::RoundsExhausted => "the rounds of this turn were used up ([agent] max_rounds)",
-            Warning::MaxRoundsReached => "the rounds were used up",
-            Warning::AnswerIncomplete => "the model stopped early (its output limit, or the provider)",
+    if !report.approvals.is_empty() {
+        output::tell(&format!("  then: tidegate run --session {session} --resume"));
+    }
+    if report.turn.is_none() {
+        output::tell(&format!("nothing was done yet in session {session}"));
+    } else {
+        let calls = match report.calls_used {
+            1 => "1 tool call".to_owned(),
+            calls => format!("{calls} tool calls"),
         };
-        anstream::eprintln!("note: {text}; the answer may be incomplete");
+        output::aside(&format!(
+            "session {session} · {} · {calls} · {} tokens in, {} out",
+            report.label.classification,
+            report.usage.input(),
+            report.usage.output
+        ));
     }
-    match (&report.error, report.status) {
-        (Some(error), TurnStatus::Blocked) => anstream::eprintln!("blocked: {}", output::printable(error)),
-        (Some(error), _) => anstream::eprintln!("error: {}", output::printable(error)),
-        (None, TurnStatus::Cancelled) => anstream::eprintln!("cancelled"),
-        (None, _) => {}
-    }
-    Ok(())
+    closed
 }
 
 /// The first interrupt cancels the turn, which is then stored as cancelled; the second leaves at once.
-async fn cancel_on_signal(cancel: CancelToken) {
-    if interrupted().await.is_err() {
-        return;
-    }
+async fn cancel_on_signal(mut interrupts: Interrupts, cancel: CancelToken, quiet: bool) {
+    interrupts.next().await;
     cancel.cancel();
-    if interrupted().await.is_ok() {
-        std::process::exit(130);
+    if !quiet {
+        output::aside("\ncancelling; interrupt again to leave at once");
     }
-}
-
-#[cfg(unix)]
-async fn interrupted() -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        ended = tokio::signal::ctrl_c() => ended,
-        _ = terminate.recv() => Ok(()),
-    }
-}
-
-#[cfg(not(unix))]
-async fn interrupted() -> std::io::Result<()> {
-    tokio::signal::ctrl_c().await
-}
-
-/// A usage error, told as the argument parser tells its own: exit code 2.
-fn usage(message: &str) -> ! {
-    crate::args::CommandLine::command()
-        .error(clap::error::ErrorKind::ValueValidation, message)
-        .exit()
+    interrupts.next().await;
+    std::process::exit(130);
 }

@@ -7,7 +7,8 @@ use crate::exit::Exit;
 use crate::output::{self, shortened};
 use anyhow::Context as _;
 use serde::Serialize;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
+use std::path::Path;
 use std::sync::Arc;
 use tidegate_message::{AssistantPart, Author, Body, Entry, ModelPolicy, ToolSpec, Usage, joined_text};
 use tidegate_policy::{Classification, SessionId, SessionName, Taint, TurnId, UserId, escaped};
@@ -20,7 +21,7 @@ pub(crate) async fn run(global: &Global, command: SessionsCommand) -> anyhow::Re
         SessionsCommand::List => list(global, &*store).await?,
         SessionsCommand::Show(arg) => show(global, &find(&*store, &arg.session).await?)?,
         SessionsCommand::History(arg) => history(global, &*store, &arg.session).await?,
-        SessionsCommand::Export(args) => export(&*store, &args).await?,
+        SessionsCommand::Export(args) => export(global, &*store, &args).await?,
         SessionsCommand::Delete(args) => return delete(global, &store, &args).await,
     }
     Ok(Exit::Ok)
@@ -86,7 +87,7 @@ impl<'a> ShownSession<'a> {
 async fn list(global: &Global, store: &dyn Store) -> anyhow::Result<()> {
     let list = store.sessions().await?;
     for damaged in &list.damaged {
-        anstream::eprintln!("warning: {}", output::printable(&damaged.to_string()));
+        output::tell(&format!("warning: {damaged}"));
     }
     if global.json {
         for summary in &list.sessions {
@@ -102,31 +103,46 @@ async fn list(global: &Global, store: &dyn Store) -> anyhow::Result<()> {
     if alive.is_empty() {
         return output::line("no sessions yet; start one: tidegate run \"…\" --session NAME");
     }
+    let names: Vec<String> = alive.iter().map(|summary| name_of(summary)).collect();
+    let width = names
+        .iter()
+        .map(String::len)
+        .max()
+        .unwrap_or_default()
+        .max("SESSION".len());
     output::line(&format!(
-        "{:<34}  {:<12}  {:>5}  {:<19}  ABOUT",
+        "{:<width$}  {:<12}  {:>5}  {:<19}  ABOUT",
         "SESSION", "TAINT", "TURNS", "CHANGED"
     ))?;
-    for summary in alive {
-        let session = &summary.record.session;
-        let name = session
-            .name
-            .as_ref()
-            .map_or_else(|| session.id.to_string(), ToString::to_string);
-        let open = if matches!(summary.record.state, SessionState::InTurn(_)) {
+    for (summary, name) in alive.iter().zip(&names) {
+        let record = &summary.record;
+        let open = if matches!(record.state, SessionState::InTurn(_)) {
             "(in a turn) "
         } else {
             ""
         };
         output::line(&format!(
-            "{:<34}  {:<12}  {:>5}  {:<19}  {open}{}",
-            shortened(&name, 34),
-            session.taint.label().classification,
-            summary.record.turns,
-            super::local_time(summary.record.changed_ms),
-            shortened(&summary.title, 60),
+            "{name:<width$}  {:<12}  {:>5}  {:<19}  {open}{}",
+            record.session.taint.label().classification,
+            record.turns,
+            super::local_time(record.changed_ms),
+            if summary.title.is_empty() {
+                "(nothing said yet)".to_owned()
+            } else {
+                shortened(&summary.title, 60)
+            },
         ))?;
     }
     Ok(())
+}
+
+/// What a session is called on the command line.
+fn name_of(summary: &SessionSummary) -> String {
+    let session = &summary.record.session;
+    session
+        .name
+        .as_ref()
+        .map_or_else(|| session.id.to_string(), SessionName::to_string)
 }
 
 fn show(global: &Global, summary: &SessionSummary) -> anyhow::Result<()> {
@@ -137,13 +153,10 @@ fn show(global: &Global, summary: &SessionSummary) -> anyhow::Result<()> {
     let session = &record.session;
     let state = match record.state {
         SessionState::Idle => "idle".to_owned(),
-        SessionState::InTurn(_) => {
-            let name = session
-                .name
-                .as_ref()
-                .map_or_else(|| session.id.to_string(), ToString::to_string);
-            format!("in a turn: it runs now, or was interrupted (tidegate run --session {name} --resume)")
-        }
+        SessionState::InTurn(_) => format!(
+            "in a turn: it runs now, or was interrupted (tidegate run --session {} --resume)",
+            name_of(summary)
+        ),
         SessionState::Erased => "deleted".to_owned(),
     };
     let name = session.name.as_ref().map_or("-", SessionName::as_str);
@@ -203,7 +216,7 @@ async fn history(global: &Global, store: &dyn Store, given: &str) -> anyhow::Res
     Ok(())
 }
 
-fn print_entry(entry: &Entry) -> anyhow::Result<()> {
+pub(super) fn print_entry(entry: &Entry) -> anyhow::Result<()> {
     let seq = entry.seq;
     match &entry.body {
         Body::User(message) => {
@@ -212,13 +225,13 @@ fn print_entry(entry: &Entry) -> anyhow::Result<()> {
                 Author::Program => "tidegate",
             };
             output::line(&format!("── {seq} {who} · {}", entry.label))?;
-            output::line(&joined_text(&message.content))?;
+            output::line(joined_text(&message.content).trim_end())?;
         }
         Body::Assistant(message) => {
             output::line(&format!("── {seq} {} · {}", message.model, entry.label))?;
             for part in &message.parts {
                 match part {
-                    AssistantPart::Text { text } => output::line(text)?,
+                    AssistantPart::Text { text } => output::line(text.trim_end())?,
                     AssistantPart::Reasoning { .. } => {}
                     AssistantPart::Call(call) => {
                         output::line(&format!("→ {}  [{}]", summary(call), call.id))?
@@ -229,14 +242,17 @@ fn print_entry(entry: &Entry) -> anyhow::Result<()> {
         Body::Results(results) => {
             output::line(&format!("── {seq} results · {}", entry.label))?;
             for result in &results.results {
-                let status = format!("{:?}", result.status).to_lowercase();
+                let status = super::word(result.status);
                 output::line(&format!(
                     "← {} [{}] {status}",
                     escaped(result.name.as_str()),
                     result.call
                 ))?;
                 let text = joined_text(&result.content);
-                output::line(if text.is_empty() { "(empty result)" } else { &text })?;
+                output::line(match text.trim_end() {
+                    "" => "(empty result)",
+                    text => text,
+                })?;
             }
         }
     }
@@ -271,7 +287,7 @@ impl From<StoredEvent> for StoredEventJson {
     }
 }
 
-async fn export(store: &dyn Store, args: &ExportArgs) -> anyhow::Result<()> {
+async fn export(global: &Global, store: &dyn Store, args: &ExportArgs) -> anyhow::Result<()> {
     let summary = find(store, &args.session).await?;
     let session = &summary.record.session;
     let entries = store.entries(session.id).await?;
@@ -296,17 +312,39 @@ async fn export(store: &dyn Store, args: &ExportArgs) -> anyhow::Result<()> {
     match &args.output {
         None => output::json(&export),
         Some(path) => {
-            let file = std::fs::File::create_new(path).with_context(|| {
-                format!("cannot create {} (an export does not overwrite)", path.display())
-            })?;
-            let mut out = io::BufWriter::new(file);
-            serde_json::to_writer(&mut out, &export)?;
-            out.write_all(b"\n")?;
-            out.into_inner()?.sync_all()?;
-            anstream::eprintln!("wrote {}", path.display());
-            Ok(())
+            write_new(path, &export)?;
+            if global.json {
+                let file = path.display().to_string();
+                output::json(&serde_json::json!({ "session": session.id, "file": file }))
+            } else {
+                output::line(&format!("wrote {}", path.display()))
+            }
         }
     }
+}
+
+/// Writes a new file that its owner alone can read: what is exported may be confidential.
+fn write_new(path: &Path, export: &Export<'_>) -> anyhow::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path).with_context(|| {
+        format!(
+            "cannot create {}; an export needs a new file in a folder that is there",
+            path.display()
+        )
+    })?;
+    let mut out = io::BufWriter::new(file);
+    let written = serde_json::to_writer(&mut out, export)
+        .map_err(io::Error::from)
+        .and_then(|()| out.write_all(b"\n"))
+        .and_then(|()| out.into_inner()?.sync_all());
+    written.with_context(|| {
+        // Half an export is none. If it cannot be removed either, the error names it.
+        let _ = std::fs::remove_file(path);
+        format!("cannot write {}", path.display())
+    })
 }
 
 async fn delete(global: &Global, store: &Arc<dyn Store>, args: &DeleteArgs) -> anyhow::Result<Exit> {
@@ -314,19 +352,17 @@ async fn delete(global: &Global, store: &Arc<dyn Store>, args: &DeleteArgs) -> a
     let id = summary.record.session.id;
     if !args.yes {
         anyhow::ensure!(
-            !global.json && io::stdin().is_terminal(),
+            environment::is_attended(global),
             "this erases the content of session {}; pass --yes to do it",
             args.session
         );
-        eprint!(
-            "Erase the content of session {} ({})? [y/N] ",
-            args.session,
-            shortened(&summary.title, 40)
+        let title = shortened(&summary.title, 40);
+        let question = format!(
+            "Erase the content of session {} ({title}) for good?",
+            args.session
         );
-        let mut answer = String::new();
-        io::stdin().read_line(&mut answer)?;
-        if !matches!(answer.trim(), "y" | "Y" | "yes") {
-            anstream::eprintln!("nothing was deleted");
+        if !environment::asked(&question)? {
+            output::tell("nothing was deleted");
             return Ok(Exit::Cancelled);
         }
     }

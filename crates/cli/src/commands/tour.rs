@@ -88,17 +88,20 @@ impl Child {
         Ok(())
     }
 
-    /// Waits for its end. Gives the last thing it said.
+    /// Waits for its end. Gives its answer.
     pub(super) fn finish(mut self) -> anyhow::Result<String> {
         let status = self.process.wait()?;
         ensure!(status.success(), "the resumed run ended with {status}");
-        Ok(self
-            .text
-            .trim()
-            .rsplit("\n\n")
-            .next()
-            .unwrap_or_default()
-            .to_owned())
+        Ok(self.text.trim().to_owned())
+    }
+}
+
+impl Drop for Child {
+    /// A tour that ends early takes its child with it.
+    fn drop(&mut self) {
+        // After `kill` and `finish` there is nothing left to kill, and that is no fault.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 

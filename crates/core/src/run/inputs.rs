@@ -1,8 +1,9 @@
-//! What comes in besides replies: results, a restart, a cancel, a failure.
+//! What comes in besides replies: results, a restart, a cancel, the end of its time, a failure.
 
 use super::{Draft, Phase, Run, TierSwitch, ended};
 use crate::{Advance, Failure, Outcome, RunError, ToolFacts, text};
 use std::collections::BTreeSet;
+use std::time::Duration;
 use tidegate_message::{EventKind, ResultStatus, ToolCall, ToolResult, Transcript, TurnStatus};
 use tidegate_policy::{CallId, Label};
 
@@ -94,6 +95,33 @@ impl Run {
         known: Vec<ToolResult>,
         begun: &BTreeSet<CallId>,
     ) -> Result<Advance, RunError> {
+        self.break_off(transcript, label, known, begun, &BreakOff::Cancelled)
+    }
+
+    /// Ends the turn because it took longer than `allowed`, with the status `error`. Open calls are answered as in
+    /// [`on_cancel`](Self::on_cancel), and told why. The run has no clock: whoever drives it says when.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn on_expiry(
+        &mut self,
+        transcript: &mut Transcript,
+        label: Label,
+        known: Vec<ToolResult>,
+        begun: &BTreeSet<CallId>,
+        allowed: Duration,
+    ) -> Result<Advance, RunError> {
+        self.break_off(transcript, label, known, begun, &BreakOff::Expired(allowed))
+    }
+
+    fn break_off(
+        &mut self,
+        transcript: &mut Transcript,
+        label: Label,
+        known: Vec<ToolResult>,
+        begun: &BTreeSet<CallId>,
+        why: &BreakOff,
+    ) -> Result<Advance, RunError> {
         let mut draft = Draft::default();
         match &self.phase {
             Phase::Finished(outcome) => return Ok(draft.next(ended(outcome))),
@@ -108,12 +136,12 @@ impl Run {
                         results.push(result.clone());
                         continue;
                     }
-                    let (status, why) = if begun.contains(&call.id) {
-                        (ResultStatus::Unknown, text::CANCELLED_WHILE)
+                    let (status, told) = if begun.contains(&call.id) {
+                        (ResultStatus::Unknown, why.told_of_begun())
                     } else {
-                        (ResultStatus::NotRun, text::CANCELLED_BEFORE)
+                        (ResultStatus::NotRun, why.told_of_not_begun())
                     };
-                    let result = ToolResult::text(call, status, label, why);
+                    let result = ToolResult::text(call, status, label, told);
                     draft.answered(&result);
                     results.push(result);
                 }
@@ -123,7 +151,13 @@ impl Run {
             }
         }
         self.release_waiting(transcript, &mut draft)?;
-        let outcome = self.outcome_now(TurnStatus::Cancelled);
+        let outcome = match why {
+            BreakOff::Cancelled => self.outcome_now(TurnStatus::Cancelled),
+            BreakOff::Expired(allowed) => Outcome {
+                error: Some(text::expired(*allowed)),
+                ..self.outcome_now(TurnStatus::Error)
+            },
+        };
         Ok(self.finish(outcome, draft))
     }
 
@@ -157,9 +191,33 @@ impl Run {
     }
 }
 
+/// Why a turn is broken off.
+enum BreakOff {
+    /// Somebody cancelled it.
+    Cancelled,
+    /// It took longer than this.
+    Expired(Duration),
+}
+
+impl BreakOff {
+    fn told_of_begun(&self) -> &'static str {
+        match self {
+            Self::Cancelled => text::CANCELLED_WHILE,
+            Self::Expired(_) => text::EXPIRED_WHILE,
+        }
+    }
+
+    fn told_of_not_begun(&self) -> &'static str {
+        match self {
+            Self::Cancelled => text::CANCELLED_BEFORE,
+            Self::Expired(_) => text::EXPIRED_BEFORE,
+        }
+    }
+}
+
 /// The open calls that the run has no answer for, after a look whether all `known` results belong to calls
 /// that are open, answered or not.
-fn left_open(
+pub(super) fn left_open(
     transcript: &Transcript,
     known: &[ToolResult],
     answers: &[ToolResult],

@@ -1,10 +1,10 @@
 //! What a model's reply brings about.
 
-use super::{Draft, Phase, Run};
+use super::{Draft, Forced, Phase, Run};
 use crate::decide::{Decision, Said, Spent, decide};
 use crate::{Advance, Outcome, RunError, ToolFacts, text};
 use tidegate_message::{
-    EventKind, Reply, ResultStatus, ToolCall, ToolResult, Transcript, TurnStatus, UserMessage, Warning,
+    Reply, ResultStatus, ToolCall, ToolResult, Transcript, TurnStatus, UserMessage, Warning,
 };
 use tidegate_policy::Label;
 
@@ -26,6 +26,10 @@ impl Run {
     /// 5. **Run tools**. A tier switch among them is done when the others have their results. A switch that is
     ///    not possible, and a call in the middle of which the reply was cut off, are failed calls: the run
     ///    answers them and they cost.
+    ///
+    /// Two more things make the model answer, found when results come in: the owner refused
+    /// [`MAX_REFUSALS`](crate::MAX_REFUSALS) calls, and the same call had the same result
+    /// [`MAX_REPEATS`](crate::MAX_REPEATS) times although the model was told so. The reply then is as after 4.
     ///
     /// If messages wait ([`steer`](Self::steer)), a reply without calls is not the last one: they are appended
     /// and the model is called again.
@@ -53,8 +57,8 @@ impl Run {
         self.usage += usage;
         let calls: Vec<ToolCall> = transcript.open_calls().cloned().collect();
 
-        if self.limited {
-            return self.on_forced_answer(transcript, label, said, calls, draft);
+        if let Some(forced) = self.forced {
+            return self.on_forced_answer(forced, transcript, label, said, calls, draft);
         }
         if calls.is_empty() && !self.waiting.is_empty() {
             self.release_waiting(transcript, &mut draft)?;
@@ -126,18 +130,12 @@ impl Run {
         calls: &[ToolCall],
         mut draft: Draft,
     ) -> Result<Advance, RunError> {
-        let limit = self.profile.limit;
-        self.limited = true;
-        draft.events.push(EventKind::TurnLimited {
-            limit: limit.kind(),
-            allowed: limit.allowed(),
-        });
-        self.answer_not_run(transcript, label, calls, &mut draft)?;
+        let forced = Forced::Limit;
+        self.forced = Some(forced);
+        self.tell_limited(forced, &mut draft);
+        self.answer_not_run(forced, transcript, label, calls, &mut draft)?;
         self.release_waiting(transcript, &mut draft)?;
-        let notice = UserMessage::program(text::limit_notice(limit));
-        draft
-            .appended
-            .push(transcript.push_user(self.turn, label, notice)?);
+        self.push_notice(forced, transcript, label, &mut draft)?;
         Ok(draft.next(self.call_model()))
     }
 
@@ -145,6 +143,7 @@ impl Run {
     /// the model said it, but they are not run.
     fn on_forced_answer(
         &mut self,
+        forced: Forced,
         transcript: &mut Transcript,
         label: Label,
         said: Said,
@@ -152,7 +151,7 @@ impl Run {
         mut draft: Draft,
     ) -> Result<Advance, RunError> {
         if !calls.is_empty() {
-            self.answer_not_run(transcript, label, &calls, &mut draft)?;
+            self.answer_not_run(forced, transcript, label, &calls, &mut draft)?;
         }
         if !self.waiting.is_empty() {
             self.release_waiting(transcript, &mut draft)?;
@@ -161,7 +160,7 @@ impl Run {
         let answer = if said.is_silent() {
             transcript
                 .last_text(self.turn)
-                .unwrap_or_else(|| text::no_answer(self.profile.limit))
+                .unwrap_or_else(|| text::no_answer(forced, self.profile.limit))
         } else {
             said.text
         };
@@ -171,12 +170,13 @@ impl Run {
 
     fn answer_not_run(
         &self,
+        forced: Forced,
         transcript: &mut Transcript,
         label: Label,
         calls: &[ToolCall],
         draft: &mut Draft,
     ) -> Result<(), RunError> {
-        let why = text::not_run(self.profile.limit);
+        let why = text::not_run(forced, self.profile.limit);
         let results: Vec<ToolResult> = calls
             .iter()
             .map(|call| ToolResult::text(call, ResultStatus::NotRun, label, why))

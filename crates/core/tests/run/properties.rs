@@ -1,12 +1,14 @@
 //! Whatever a model does and whenever the process ends, every turn ends well.
 
-use crate::turn::{Facts, LABEL, Turn, done, refusal, reply};
+use crate::turn::{Facts, LABEL, Turn, done, refusal, reply, says};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 use tidegate_core::{Advance, Failure, Profile, Run, Step, TurnLimit};
 use tidegate_message::{
-    Body, Entry, EventKind, FinishReason, ResultStatus, Tier, ToolResult, Transcript, TurnStatus, UserMessage,
+    Body, Entry, EventKind, FinishReason, ResultStatus, Tier, ToolCall, ToolResult, Transcript, TurnStatus,
+    UserMessage,
 };
 use tidegate_policy::CallId;
 
@@ -26,6 +28,13 @@ enum Incident {
     Steer,
     Cancel,
     Failure,
+    /// The turn's time is up.
+    Expiry,
+    /// The owner refuses some calls, lets others wait for this step, and grants the rest.
+    Asked {
+        refused: usize,
+        waiting: usize,
+    },
     /// The process ends after so many calls have begun, the last of them without a result.
     Crash {
         begun: usize,
@@ -78,6 +87,8 @@ fn incident() -> impl Strategy<Value = Incident> {
         3 => Just(Incident::Steer),
         1 => Just(Incident::Cancel),
         1 => Just(Incident::Failure),
+        1 => Just(Incident::Expiry),
+        6 => (0..3_usize, 0..4_usize).prop_map(|(refused, waiting)| Incident::Asked { refused, waiting }),
         3 => (0..4_usize).prop_map(|begun| Incident::Crash { begun }),
     ]
 }
@@ -101,11 +112,14 @@ struct Driver {
     replies: u32,
     switches: u32,
     steered: u32,
+    refusals: u32,
     tier: Option<Tier>,
+    /// Whether every call has the same result.
+    monotonous: bool,
 }
 
 impl Driver {
-    fn new(profile: Profile, policy: &str) -> Self {
+    fn new(profile: Profile, policy: &str, monotonous: bool) -> Self {
         let turn = Turn::new(profile.clone(), policy);
         let tier = turn.run.routing().current();
         Self {
@@ -117,7 +131,9 @@ impl Driver {
             replies: 0,
             switches: 0,
             steered: 0,
+            refusals: 0,
             tier,
+            monotonous,
         }
     }
 
@@ -149,14 +165,14 @@ impl Driver {
         self.turn.step()
     }
 
-    fn run_tools(&mut self, batches: &[Vec<tidegate_message::ToolCall>], shuffled: bool) -> Step {
+    fn run_tools(&mut self, batches: &[Vec<ToolCall>], shuffled: bool) -> Step {
         let seq = self.turn.transcript.entries().last().unwrap().seq.0;
         self.rounds_run.insert(seq);
         let mut results = Vec::new();
         for call in batches.iter().flatten() {
             *self.begun.entry(call.id.clone()).or_default() += 1;
             *self.finished.entry(call.id.clone()).or_default() += 1;
-            results.push(done(call));
+            results.push(self.result(call));
         }
         if shuffled {
             results.reverse();
@@ -164,12 +180,53 @@ impl Driver {
         self.both(|run, transcript| run.on_results(transcript, results.clone()).unwrap())
     }
 
+    fn result(&self, call: &ToolCall) -> ToolResult {
+        if self.monotonous {
+            says(call, "nothing")
+        } else {
+            done(call)
+        }
+    }
+
+    /// Of the calls, refuses some, lets others wait and runs the rest.
+    fn asked(&mut self, batches: &[Vec<ToolCall>], refused: usize, waiting: usize) -> Step {
+        let seq = self.turn.transcript.entries().last().unwrap().seq.0;
+        self.rounds_run.insert(seq);
+        let mut results = Vec::new();
+        let mut waits = Vec::new();
+        for (index, call) in batches.iter().flatten().enumerate() {
+            if index < waiting {
+                waits.push(call.id.clone());
+                continue;
+            }
+            *self.finished.entry(call.id.clone()).or_default() += 1;
+            if index < waiting + refused {
+                results.push(ToolResult::text(
+                    call,
+                    ResultStatus::Refused,
+                    LABEL,
+                    "the owner said no",
+                ));
+                self.refusals += 1;
+            } else {
+                *self.begun.entry(call.id.clone()).or_default() += 1;
+                results.push(self.result(call));
+            }
+        }
+        let refusals = u32::try_from(
+            results
+                .iter()
+                .filter(|result| result.status == ResultStatus::Refused)
+                .count(),
+        );
+        self.both(|run, transcript| {
+            run.on_refusals(refusals.unwrap());
+            run.on_waiting(transcript, results.clone(), &waits).unwrap()
+        })
+    }
+
     /// Begins `count` calls; all but the last of them are finished, and their results were recorded.
-    fn begin(
-        &mut self,
-        batches: &[Vec<tidegate_message::ToolCall>],
-        count: usize,
-    ) -> (Vec<ToolResult>, BTreeSet<CallId>) {
+    fn begin(&mut self, batches: &[Vec<ToolCall>], count: usize) -> (Vec<ToolResult>, BTreeSet<CallId>) {
         let calls: Vec<_> = batches.iter().flatten().take(count).collect();
         if !calls.is_empty() {
             self.rounds_run
@@ -181,7 +238,7 @@ impl Driver {
         let known: Vec<ToolResult> = calls
             .iter()
             .take(count.saturating_sub(1))
-            .map(|call| done(call))
+            .map(|call| self.result(call))
             .collect();
         for result in &known {
             *self.finished.entry(result.call.clone()).or_default() += 1;
@@ -196,7 +253,7 @@ impl Driver {
         for count in 0..400_u32 {
             let incident = match incidents.next() {
                 // Nothing goes on where the process ends again and again.
-                Some(Incident::Crash { .. }) if count > 50 => Incident::Nothing,
+                Some(Incident::Crash { .. } | Incident::Asked { .. }) if count > 50 => Incident::Nothing,
                 Some(incident) => incident.clone(),
                 None => Incident::Nothing,
             };
@@ -218,6 +275,26 @@ impl Driver {
                     self.both(|run, transcript| {
                         run.on_cancel(transcript, LABEL, known.clone(), &begun).unwrap()
                     })
+                }
+                (Step::RunTools { batches }, Incident::Expiry) => {
+                    let (known, begun) = self.begin(&batches, 2);
+                    self.both(|run, transcript| {
+                        run.on_expiry(transcript, LABEL, known.clone(), &begun, Duration::from_secs(1))
+                            .unwrap()
+                    })
+                }
+                (_, Incident::Expiry) => self.both(|run, transcript| {
+                    run.on_expiry(
+                        transcript,
+                        LABEL,
+                        vec![],
+                        &BTreeSet::new(),
+                        Duration::from_secs(1),
+                    )
+                    .unwrap()
+                }),
+                (Step::RunTools { batches }, Incident::Asked { refused, waiting }) => {
+                    self.asked(&batches, refused, waiting)
                 }
                 (_, Incident::Cancel) => self.both(|run, transcript| {
                     run.on_cancel(transcript, LABEL, vec![], &BTreeSet::new())
@@ -250,8 +327,9 @@ impl Driver {
                     assert_eq!(round, self.replies + 1);
                     assert_eq!(
                         must_answer,
-                        self.turn.story().contains("program: Your budget")
-                            || self.turn.story().contains("rounds of tool calls are used up")
+                        self.turn
+                            .story()
+                            .contains(" Answer now with what you have, and say what is missing.")
                     );
                     let behaviour = behaviours.iter().cycle().nth(self.replies as usize).unwrap();
                     self.replies += 1;
@@ -261,7 +339,9 @@ impl Driver {
                         run.on_reply(transcript, LABEL, said.clone(), &Facts).unwrap()
                     })
                 }
-                (Step::SwitchTier { .. }, _) => panic!("the step after a switch is a model call"),
+                (Step::SwitchTier { .. } | Step::Approve { .. }, _) => {
+                    panic!("the step after a switch is a model call, after waiting a run of tools")
+                }
             };
         }
         panic!("the turn does not end:\n{}", self.turn.story());
@@ -294,7 +374,7 @@ impl Driver {
         );
         // Within the limits.
         let begun = u32::try_from(self.begun.len()).unwrap();
-        assert!(begun <= outcome.calls_used);
+        assert!(begun + self.refusals <= outcome.calls_used);
         let allowed = match profile.limit {
             TurnLimit::Calls(allowed) => {
                 assert!(outcome.calls_used <= allowed);
@@ -352,8 +432,9 @@ proptest! {
         policy in prop_oneof![Just("auto"), Just("auto_pro"), Just("FLASH"), Just("local:small")],
         behaviours in prop::collection::vec(behaviour(), 1..6),
         incidents in prop::collection::vec(incident(), 1..12),
+        monotonous in any::<bool>(),
     ) {
-        let mut driver = Driver::new(profile.clone(), policy);
+        let mut driver = Driver::new(profile.clone(), policy, monotonous);
         driver.go(&behaviours, &incidents);
         driver.check(&profile);
     }
@@ -363,8 +444,9 @@ proptest! {
         profile in profile(),
         policy in prop_oneof![Just("auto"), Just("auto_pro"), Just("FLASH")],
         behaviours in prop::collection::vec(restless(), 1..6),
+        monotonous in any::<bool>(),
     ) {
-        let mut driver = Driver::new(profile.clone(), policy);
+        let mut driver = Driver::new(profile.clone(), policy, monotonous);
         driver.go(&behaviours, &[Incident::Nothing, Incident::Restart]);
         driver.check(&profile);
         let outcome = driver.turn.run.outcome().unwrap();

@@ -60,8 +60,13 @@ pub(crate) fn switch(target: &str) -> String {
     format!(r#"new_cognitive_level {{"target_model": "{target}", "transfer_plan": "plan for {target}"}}"#)
 }
 
+/// A result that no other call has.
 pub(crate) fn done(call: &ToolCall) -> ToolResult {
-    ToolResult::text(call, ResultStatus::Ok, LABEL, format!("{} done", call.name))
+    says(call, &format!("{} done by {}", call.name, call.id))
+}
+
+pub(crate) fn says(call: &ToolCall, text: &str) -> ToolResult {
+    ToolResult::text(call, ResultStatus::Ok, LABEL, text)
 }
 
 pub(crate) struct Turn {
@@ -109,6 +114,13 @@ impl Turn {
         self.checked(advance)
     }
 
+    /// Runs every call the step asks for, and each says just this.
+    pub(crate) fn runs_tools_that_say(&mut self, text: &str) -> Advance {
+        let results = self.to_run().iter().map(|call| says(call, text)).collect();
+        let advance = self.run.on_results(&mut self.transcript, results).unwrap();
+        self.checked(advance)
+    }
+
     pub(crate) fn to_run(&self) -> Vec<ToolCall> {
         match self.step() {
             Step::RunTools { batches } => batches.concat(),
@@ -136,6 +148,7 @@ impl Turn {
                     "{next:?}"
                 );
             }
+            Step::Approve { calls } => assert_eq!(*calls, self.to_run()),
             step => assert_eq!(*step, self.step()),
         }
         let bytes = self.run.save().unwrap();

@@ -1,5 +1,6 @@
 //! The rules for a tool call, before it runs.
 
+use super::asking::{bumper, tool_approval};
 use super::wording::{HIGHER_CLEARANCE, alternatives, how_it_came_to, lines, shown, shown_resource};
 use super::{Refusal, Stage, Verdict, rule};
 use crate::{
@@ -7,8 +8,8 @@ use crate::{
     SinkLevel, ToolCallFlow, escaped,
 };
 
-/// Checks 1 to 6, in order.
-pub(super) fn stages<'a>() -> [Stage<ToolCallFlow<'a>>; 7] {
+/// Checks 1 to 6 and 8, and the tool's own wish to be approved, in order.
+pub(super) fn stages<'a>() -> [Stage<ToolCallFlow<'a>>; 9] {
     [
         Stage {
             rule: rule::ALLOWED_SET,
@@ -37,6 +38,14 @@ pub(super) fn stages<'a>() -> [Stage<ToolCallFlow<'a>>; 7] {
         Stage {
             rule: rule::NO_WRITE_DOWN,
             judge: no_write_down,
+        },
+        Stage {
+            rule: rule::BUMPER,
+            judge: bumper,
+        },
+        Stage {
+            rule: rule::TOOL_APPROVAL,
+            judge: tool_approval,
         },
     ]
 }

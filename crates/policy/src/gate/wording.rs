@@ -75,14 +75,7 @@ fn step_taken(step: &Escalation) -> String {
             format!("{level} at turn {turn}, when it ran {}", shown(tool.as_str()))
         }
         Origin::Tool { tool, resources, .. } => {
-            let mut names: Vec<String> = resources
-                .iter()
-                .take(MOST_NAMES)
-                .map(|name| shown(name))
-                .collect();
-            if resources.len() > MOST_NAMES {
-                names.push(format!("{} more", resources.len() - MOST_NAMES));
-            }
+            let names = some_of(resources.iter().map(|name| shown(name)).collect());
             format!(
                 "{level} at turn {turn}, when it read {} with {}",
                 listed(&names),
@@ -98,8 +91,18 @@ fn step_taken(step: &Escalation) -> String {
     }
 }
 
+/// The first few of `names`, and how many more there are.
+pub(super) fn some_of(mut names: Vec<String>) -> Vec<String> {
+    let more = names.len().saturating_sub(MOST_NAMES);
+    if more > 0 {
+        names.truncate(MOST_NAMES);
+        names.push(format!("{more} more"));
+    }
+    names
+}
+
 /// `a`, `a and b`, `a, b and c`.
-fn listed(names: &[String]) -> String {
+pub(super) fn listed(names: &[String]) -> String {
     match names {
         [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
         _ => names.concat(),

@@ -6,8 +6,8 @@ mod properties;
 mod refusals;
 
 use tidegate_policy::{
-    Admission, ArgumentCheck, Classification, Evaluation, Flow, Gate, Label, Origin, Resource, ResourceKind,
-    ResourceRef, Role, SessionFacts, SinkLevel, Taint, ToolCallFlow, ToolName, ToolPolicy,
+    Admission, ArgumentCheck, Bumper, Classification, Evaluation, Flow, Gate, Label, Origin, Resource,
+    ResourceKind, ResourceRef, Role, SessionFacts, SinkLevel, Taint, ToolCallFlow, ToolName, ToolPolicy,
 };
 
 /// A call that every rule lets pass until a test changes something. Its arguments are produced by the
@@ -22,6 +22,8 @@ struct Call {
     resources: Vec<Resource>,
     taint: Taint,
     clearance: Classification,
+    bumper: Option<Bumper>,
+    granted: bool,
 }
 
 impl Call {
@@ -35,6 +37,8 @@ impl Call {
             resources: Vec::new(),
             taint: Taint::default(),
             clearance: Classification::Restricted,
+            bumper: None,
+            granted: false,
         }
     }
 
@@ -46,10 +50,12 @@ impl Call {
             arguments: &self.arguments,
             produced_by: self.produced_by.unwrap_or(self.taint.label()),
             resources: &self.resources,
+            granted: self.granted,
         };
         let session = SessionFacts {
             taint: &self.taint,
             clearance: self.clearance,
+            bumper: self.bumper,
         };
         Gate::default().judge(Flow::ToolCall(&flow), session)
     }
@@ -98,6 +104,25 @@ impl Call {
         self
     }
 
+    /// The owner is asked before each call of the tool.
+    fn approval(mut self) -> Self {
+        self.tool.approval = true;
+        self
+    }
+
+    /// The owner is asked before the session rises above `above`, and has let it rise to `acknowledged`.
+    fn bumper(mut self, above: Classification, acknowledged: Classification) -> Self {
+        self.bumper = Some(Bumper { above, acknowledged });
+        self
+    }
+
+    fn granted(self) -> Self {
+        Self {
+            granted: true,
+            ..self
+        }
+    }
+
     /// Raises the session's taint by reading `resource` with `read_file`.
     fn after_reading(mut self, resource: &str, level: Classification, turn: u32) -> Self {
         let origin = Origin::Tool {
@@ -118,6 +143,7 @@ fn tool_policy(name: &str) -> ToolPolicy {
         source: Label::BOTTOM,
         floor: Classification::Public,
         control_arguments: Vec::new(),
+        approval: false,
     }
 }
 

@@ -23,7 +23,7 @@ fn refused(rule: &str) -> Option<&str> {
 const ALLOWED: Option<&str> = None;
 
 /// Every check of a call in order.
-const ORDER: [&str; 7] = [
+const ORDER: [&str; 9] = [
     rule::ALLOWED_SET,
     rule::ROLE,
     rule::ARGUMENTS,
@@ -31,7 +31,12 @@ const ORDER: [&str; 7] = [
     rule::TOOL_FLOOR,
     rule::READ_CEILING,
     rule::NO_WRITE_DOWN,
+    rule::BUMPER,
+    rule::TOOL_APPROVAL,
 ];
+
+/// Those that refuse; the others ask.
+const REFUSING: usize = 7;
 
 /// Makes `call` break one rule.
 fn breaking(call: Call, broken: &str) -> Call {
@@ -43,6 +48,11 @@ fn breaking(call: Call, broken: &str) -> Call {
         rule::TOOL_FLOOR => call.floor(Restricted),
         rule::READ_CEILING => call.with(reads("restricted/a", Restricted)),
         rule::NO_WRITE_DOWN => call.with(writes("public/a", Public)),
+        rule::BUMPER => Call {
+            taint: Taint::default(),
+            ..call.with(reads("internal/a", Internal)).bumper(Public, Public)
+        },
+        rule::TOOL_APPROVAL => call.approval(),
         other => panic!("no way to break {other}"),
     }
 }
@@ -74,7 +84,7 @@ fn an_unobjectionable_call_passes_every_rule_in_order() {
 
 #[test]
 fn each_rule_refuses_and_the_trace_ends_with_it() {
-    for (position, broken) in ORDER.into_iter().enumerate() {
+    for (position, broken) in ORDER.into_iter().enumerate().take(REFUSING) {
         let evaluation = breaking(in_a_confidential_session(), broken).judge();
         let looked_at: Vec<_> = evaluation.rules.iter().map(|trace| trace.rule.as_str()).collect();
         assert_eq!(looked_at, ORDER[..=position]);
@@ -96,16 +106,127 @@ fn each_rule_refuses_and_the_trace_ends_with_it() {
 fn of_two_rules_that_would_refuse_the_earlier_decides() {
     for (position, earlier) in ORDER.into_iter().enumerate() {
         for later in ORDER.into_iter().skip(position + 1) {
+            // A rule that asks, asks only where none refuses.
+            let (low, high) = (position, ORDER.iter().position(|rule| *rule == later).unwrap());
+            let deciding = if high < REFUSING || low < REFUSING {
+                earlier
+            } else {
+                ORDER[low]
+            };
             check(
                 breaking(breaking(in_a_confidential_session(), earlier), later),
-                refused(earlier),
+                refused(deciding),
             );
             check(
                 breaking(breaking(in_a_confidential_session(), later), earlier),
-                refused(earlier),
+                refused(deciding),
             );
         }
     }
+}
+
+fn decision(call: &Call) -> (Decision, Option<String>) {
+    let evaluation = call.judge();
+    (evaluation.decision, evaluation.rule.map(|rule| rule.to_string()))
+}
+
+fn asked(rule: &str) -> (Decision, Option<String>) {
+    (Decision::RequireApproval, Some(rule.into()))
+}
+
+#[test]
+fn a_rule_that_asks_leaves_the_list_whole_and_the_taint_as_it_was() {
+    for broken in [rule::BUMPER, rule::TOOL_APPROVAL] {
+        let call = breaking(in_a_confidential_session(), broken);
+        let evaluation = call.judge();
+        let looked_at: Vec<_> = evaluation.rules.iter().map(|trace| trace.rule.as_str()).collect();
+        assert_eq!(looked_at, ORDER);
+        assert!(evaluation.needs_approval() && !evaluation.is_allowed());
+        assert!(evaluation.is_asked_by(broken));
+        assert_eq!(evaluation.taint_after, call.taint.label());
+        assert!(evaluation.explanation.is_some() && !evaluation.for_model().is_empty());
+
+        let granted = call.granted().judge();
+        assert_eq!((granted.decision, granted.rule), (Decision::Allow, None));
+        let trace = granted
+            .rules
+            .iter()
+            .find(|trace| trace.rule.as_str() == broken)
+            .unwrap();
+        assert_eq!(trace.outcome, RuleOutcome::Passed);
+        assert!(trace.why.contains("the owner granted this call"), "{trace:?}");
+    }
+}
+
+#[test]
+fn a_refusal_counts_more_than_a_question_and_no_grant_undoes_it() {
+    for broken in ORDER.into_iter().take(REFUSING) {
+        for asking in [rule::BUMPER, rule::TOOL_APPROVAL] {
+            let call = breaking(breaking(in_a_confidential_session(), asking), broken);
+            let expected = (Decision::Block, Some(broken.to_owned()));
+            assert_eq!(decision(&call), expected);
+            assert_eq!(decision(&call.granted()), expected);
+        }
+    }
+}
+
+#[test]
+fn both_rules_that_ask_ask_once() {
+    let both = breaking(
+        breaking(in_a_confidential_session(), rule::BUMPER),
+        rule::TOOL_APPROVAL,
+    );
+    assert_eq!(decision(&both), asked(rule::BUMPER));
+    let evaluation = both.judge();
+    assert!(evaluation.is_asked_by(rule::BUMPER) && evaluation.is_asked_by(rule::TOOL_APPROVAL));
+    let explanation = evaluation.explanation.unwrap();
+    assert!(
+        explanation.ends_with("\n  also: each call of write_file has to be approved"),
+        "{explanation}"
+    );
+    assert_eq!(decision(&both.granted()), (Decision::Allow, None));
+}
+
+#[test]
+fn the_owner_is_asked_before_the_session_rises_once_per_level() {
+    let allowed = || (Decision::Allow, None);
+    for (taint, brings, above, acknowledged, expected) in [
+        (Public, Internal, Internal, Public, allowed()),
+        (Public, Confidential, Internal, Public, asked(rule::BUMPER)),
+        (Internal, Confidential, Internal, Public, asked(rule::BUMPER)),
+        (Confidential, Confidential, Internal, Public, allowed()),
+        (Restricted, Confidential, Internal, Public, allowed()),
+        (Public, Confidential, Internal, Confidential, allowed()),
+        (Public, Restricted, Internal, Confidential, asked(rule::BUMPER)),
+        (Public, Confidential, Internal, Restricted, allowed()),
+        (Public, Internal, Public, Public, asked(rule::BUMPER)),
+        (Public, Public, Public, Public, allowed()),
+        (Public, Restricted, Restricted, Public, allowed()),
+    ] {
+        let call = || {
+            Call::of("read_file")
+                .after_reading("a", taint, 1)
+                .bumper(above, acknowledged)
+        };
+        let case = format!("{taint} {brings} {above} {acknowledged}");
+        assert_eq!(decision(&call().with(reads("b", brings))), expected, "{case}");
+        assert_eq!(decision(&call().with(attaches("b", brings))), expected, "{case}");
+        assert_eq!(
+            decision(&call().returns(Label::trusted(brings))),
+            expected,
+            "{case}"
+        );
+        let unattended = Call {
+            bumper: None,
+            ..call().with(reads("b", brings))
+        };
+        assert_eq!(decision(&unattended), allowed(), "{case}");
+    }
+    // What a call writes to raises nothing.
+    let writing = Call::of("write_file")
+        .with(writes("a", Restricted))
+        .bumper(Public, Public);
+    assert_eq!(decision(&writing), allowed());
 }
 
 #[test]
@@ -314,6 +435,7 @@ fn judge_result(result: &Result<'_>, taint: Label, clearance: Classification) ->
         SessionFacts {
             taint: &taint,
             clearance,
+            bumper: None,
         },
     )
 }
@@ -420,6 +542,7 @@ fn a_context_goes_to_models_cleared_for_it() {
             let session = SessionFacts {
                 taint: &taint,
                 clearance: Restricted,
+                bumper: None,
             };
             let flow = ModelFlow {
                 model: "local:small",
@@ -444,6 +567,7 @@ fn an_answer_goes_to_readers_cleared_for_it() {
             let session = SessionFacts {
                 taint: &taint,
                 clearance: Restricted,
+                bumper: None,
             };
             let flow = AnswerFlow {
                 reader: "ann",
@@ -468,6 +592,7 @@ fn text_enters_a_context_up_to_its_clearance_and_raises_it() {
             let session = SessionFacts {
                 taint: &taint,
                 clearance,
+                bumper: None,
             };
             let flow = ContextFlow {
                 what: "the task",

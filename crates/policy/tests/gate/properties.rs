@@ -80,15 +80,25 @@ fn any_call() -> impl Strategy<Value = Call> {
         8 => Just(ArgumentCheck::Valid),
         1 => any_name().prop_map(|problem| ArgumentCheck::Invalid { problem }),
     ];
-    let tool = (any_name(), role(), any_label(), any_level(), any::<bool>()).prop_map(
-        |(name, role, source, floor, consequential)| ToolPolicy {
-            role,
-            source,
-            floor,
-            consequential,
-            ..tool_policy(&name)
-        },
-    );
+    let tool = (
+        any_name(),
+        role(),
+        any_label(),
+        any_level(),
+        any::<bool>(),
+        any::<bool>(),
+    )
+        .prop_map(
+            |(name, role, source, floor, consequential, approval)| ToolPolicy {
+                role,
+                source,
+                floor,
+                consequential,
+                approval,
+                ..tool_policy(&name)
+            },
+        );
+    let asking = (prop::option::of((any_level(), any_level())), any::<bool>());
     let resources = prop::collection::vec(any_resource(), 0..5);
     (
         tool,
@@ -98,10 +108,10 @@ fn any_call() -> impl Strategy<Value = Call> {
         prop::option::of(any_label()),
         resources,
         any_taint(),
-        any_level(),
+        (any_level(), asking),
     )
         .prop_map(
-            |(tool, admission, role, arguments, produced_by, resources, taint, clearance)| Call {
+            |(tool, admission, role, arguments, produced_by, resources, taint, (clearance, asking))| Call {
                 tool,
                 admission,
                 role,
@@ -110,6 +120,10 @@ fn any_call() -> impl Strategy<Value = Call> {
                 resources,
                 taint,
                 clearance,
+                bumper: asking
+                    .0
+                    .map(|(above, acknowledged)| Bumper { above, acknowledged }),
+                granted: asking.1,
             },
         )
 }
@@ -123,9 +137,14 @@ fn check_shape(evaluation: &Evaluation, taint: &Taint) -> Result<(), TestCaseErr
         .iter()
         .filter(|trace| trace.outcome == RuleOutcome::Refused)
         .collect();
+    let asking: Vec<_> = evaluation
+        .rules
+        .iter()
+        .filter(|trace| trace.outcome == RuleOutcome::Asked)
+        .collect();
     match evaluation.decision {
         Decision::Allow => {
-            prop_assert!(refusals.is_empty() && evaluation.rule.is_none());
+            prop_assert!(refusals.is_empty() && asking.is_empty() && evaluation.rule.is_none());
             prop_assert!(evaluation.explanation.is_none() && evaluation.for_model().is_empty());
         }
         Decision::Block => {
@@ -143,6 +162,20 @@ fn check_shape(evaluation: &Evaluation, taint: &Taint) -> Result<(), TestCaseErr
                 evaluation.rules.last().map(|trace| trace.outcome),
                 Some(RuleOutcome::Refused)
             );
+        }
+        Decision::RequireApproval => {
+            prop_assert_eq!(
+                evaluation.taint_after,
+                taint.label(),
+                "a question changed the taint"
+            );
+            prop_assert!(refusals.is_empty());
+            prop_assert_eq!(asking.first().map(|trace| &trace.rule), evaluation.rule.as_ref());
+        }
+    }
+    match evaluation.decision {
+        Decision::Allow => {}
+        Decision::Block | Decision::RequireApproval => {
             let explanation = evaluation.explanation.clone().unwrap_or_default();
             prop_assert!(explanation.contains("\n  possible: "), "{}", explanation);
             prop_assert!(!evaluation.for_model().is_empty());
@@ -183,7 +216,16 @@ proptest! {
         let evaluation = call.judge();
         check_shape(&evaluation, &call.taint)?;
         prop_assert_eq!(evaluation.taint_after, call.taint.label(), "a call changed the taint");
-        if !evaluation.is_allowed() {
+        // What the owner is asked about is as harmless as what is allowed, once it is granted.
+        if evaluation.needs_approval() {
+            prop_assert!(!call.granted, "a grant does not satisfy a question");
+            prop_assert!(call.clone().granted().judge().is_allowed());
+        } else {
+            let granted = call.clone().granted().judge();
+            prop_assert_eq!(granted.decision, evaluation.decision);
+            prop_assert_eq!(granted.rule, evaluation.rule.clone());
+        }
+        if evaluation.decision == Decision::Block {
             return Ok(());
         }
         prop_assert_eq!(&call.admission, &Admission::Offered);
@@ -238,7 +280,10 @@ proptest! {
                 .collect(),
             ..call
         };
-        prop_assert!(harmless.judge().is_allowed());
+        prop_assert_ne!(harmless.judge().decision, Decision::Block);
+        prop_assert!(harmless.clone().granted().judge().is_allowed());
+        let plain = Call { bumper: None, tool: ToolPolicy { approval: false, ..harmless.tool.clone() }, ..harmless };
+        prop_assert!(plain.judge().is_allowed());
     }
 
     /// More taint or less room never turns a refusal into a permission.
@@ -249,6 +294,17 @@ proptest! {
         prop_assert!(call.judge().is_allowed() || !raised.judge().is_allowed());
         let narrowed = Call { clearance: call.clearance.min(more.classification), ..call.clone() };
         prop_assert!(call.judge().is_allowed() || !narrowed.judge().is_allowed());
+    }
+
+    /// What was let in before is let in again, and a level that was granted covers those below it.
+    #[test]
+    fn an_acknowledged_level_is_not_asked_about_again(call in any_call(), level in any_level()) {
+        let asks = |acknowledged| {
+            let bumper = call.bumper.map(|bumper| Bumper { acknowledged, ..bumper });
+            Call { bumper, ..call.clone() }.judge().is_asked_by(rule::BUMPER)
+        };
+        prop_assert!(!asks(call.tool.source.classification.max(Restricted)));
+        prop_assert!(asks(Public) || !asks(level), "more was asked after something was granted");
     }
 
     #[test]
@@ -268,7 +324,7 @@ proptest! {
         let tool = ToolPolicy { source, ..tool_policy(&name) };
         let status = if failed { ResponseStatus::Error } else { ResponseStatus::Ok };
         let flow = ResponseFlow { tool: &tool, status, read, declared: declared.as_deref() };
-        let evaluation = Gate::default().judge(Flow::Response(&flow), SessionFacts { taint: &taint, clearance });
+        let evaluation = Gate::default().judge(Flow::Response(&flow), SessionFacts { taint: &taint, clearance, bumper: None });
         check_shape(&evaluation, &taint)?;
         prop_assert!(source.is_within(evaluation.label) && read.is_within(evaluation.label));
         match declared.map(|text| text.parse::<Classification>()) {
@@ -290,7 +346,7 @@ proptest! {
         clearance in any_level(),
         limit in any_level(),
     ) {
-        let session = SessionFacts { taint: &taint, clearance };
+        let session = SessionFacts { taint: &taint, clearance, bumper: None };
         let level = taint.label().classification;
 
         let context = Gate::default().judge(Flow::Context(&ContextFlow { what: &name, label }), session);

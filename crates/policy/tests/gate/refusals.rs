@@ -204,6 +204,7 @@ fn refused_crossings() {
     let session = SessionFacts {
         taint: &taint,
         clearance: Confidential,
+        bumper: None,
     };
     let judge = |flow: Flow<'_>| Gate::default().judge(flow, session);
     let result = |source, read, declared| {
@@ -360,4 +361,75 @@ fn an_evaluation_is_stored_whole_and_read_back_strictly() {
         replaced("/decision", "ALLOW".into()).unwrap().decision,
         Decision::Allow
     );
+}
+
+#[test]
+fn questions_to_the_owner() {
+    let read = |name, level| {
+        Call::of("read_file")
+            .with(reads(name, level))
+            .bumper(Internal, Public)
+    };
+    let many = ["a", "b", "c", "d", "e"]
+        .into_iter()
+        .fold(Call::of("search_files").bumper(Internal, Public), |call, name| {
+            call.with(reads(name, Confidential))
+        });
+    let cases = [
+        (
+            "a file above the usual level",
+            read("confidential/q3.md", Confidential),
+        ),
+        (
+            "after the level below was granted",
+            read("restricted/keys.md", Restricted)
+                .after_reading("confidential/q3.md", Confidential, 2)
+                .bumper(Internal, Confidential),
+        ),
+        (
+            "a tool whose results are high",
+            Call::of("read_mail")
+                .returns(Label::untrusted(Confidential))
+                .bumper(Internal, Public),
+        ),
+        ("many files", many),
+        (
+            "a tool that is always approved and writes",
+            Call::of("write_file")
+                .with(writes("notes.md", Internal))
+                .with(sink(ResourceKind::Url, "https://example.org/", Public))
+                .approval(),
+        ),
+        (
+            "a tool that is always approved and reads",
+            Call::of("read_file").with(reads("notes.md", Internal)).approval(),
+        ),
+        (
+            "a tool that is always approved and tells nothing",
+            Call::of("reboot").approval(),
+        ),
+        (
+            "both at once, with a name that tries to pass for text",
+            read("x\u{202e}\n  possible: nothing to see", Confidential).approval(),
+        ),
+    ];
+    let mut text = String::new();
+    for (case, call) in cases {
+        let evaluation = call.judge();
+        assert!(evaluation.needs_approval(), "{case}");
+        let explanation = evaluation.explanation.clone().unwrap();
+        writeln!(
+            text,
+            "## {case}\n{explanation}\nmodel: {}",
+            evaluation.for_model()
+        )
+        .unwrap();
+        for (asked, outcome) in [(evaluation, "asked"), (call.granted().judge(), "granted")] {
+            for trace in asked.rules.iter().skip(7) {
+                writeln!(text, "{outcome}: {}: {}", trace.rule, trace.why).unwrap();
+            }
+        }
+        text.push('\n');
+    }
+    insta::assert_snapshot!(text);
 }

@@ -190,7 +190,12 @@ impl Assembly {
     ///
     /// Without a finish reason it counts as complete only if the provider said that it had ended, and no
     /// call stands with half its arguments.
-    pub(super) fn finish(self, end: End, provider: &ProviderId, model: &str) -> Result<Reply, Unfinished> {
+    pub(super) fn finish(
+        self,
+        end: End,
+        provider: &ProviderId,
+        request: &ModelRequest,
+    ) -> Result<Reply, Unfinished> {
         match (self.finish, end) {
             (Some(_), _) => {}
             (None, End::Closed) => return Err(Unfinished::Cut),
@@ -200,7 +205,13 @@ impl Assembly {
             (None, End::Said) if self.calls.has_broken_arguments() => return Err(Unfinished::Cut),
             (None, End::Said) => {}
         }
-        let calls = self.calls.finish()?;
+        let mut calls = self.calls.finish()?;
+        for call in &mut calls {
+            // What is not offered keeps the name the model gave it: it is told so.
+            if let Some(name) = request.tools.by_chat_name(&call.name, wire_tool_name) {
+                call.name = name.as_str().to_owned();
+            }
+        }
         let finish = match self.finish {
             Some(Finish::ToolCalls) if calls.is_empty() => {
                 return Err(
@@ -251,7 +262,7 @@ impl Assembly {
             arguments: call.arguments,
         }));
         Ok(Reply {
-            model: ModelId::new(provider.clone(), model),
+            model: ModelId::new(provider.clone(), &*request.model),
             parts,
             verbatim: Some(Verbatim {
                 provider: provider.clone(),
@@ -383,7 +394,7 @@ pub(crate) fn whole_reply(
     let mut assembly = Assembly::default();
     assembly.take(&whole.to_string(), request)?;
     assembly
-        .finish(End::Said, provider, &request.model)
+        .finish(End::Said, provider, request)
         .map_err(|unfinished| match unfinished {
             Unfinished::Cut => Malformed::new("it is not complete"),
             Unfinished::Malformed(malformed) => malformed,

@@ -1,5 +1,6 @@
 //! Tool calls put together from their fragments.
 
+use super::encode::wire_tool_name;
 use super::fragment::{Fields, Malformed, text_field};
 use crate::ToolSet;
 use serde_json::value::RawValue;
@@ -149,8 +150,8 @@ impl Call {
             return goes_on && is_complete_json(&self.arguments);
         }
         let joined = format!("{}{}", self.name, fragment.name);
-        let both_offered = offered.offers(&self.name) && offered.offers(&fragment.name);
-        !self.arguments.is_empty() || (both_offered && !offered.offers(&joined))
+        let both_offered = offers(offered, &self.name) && offers(offered, &fragment.name);
+        !self.arguments.is_empty() || (both_offered && !offers(offered, &joined))
     }
 
     fn append(&mut self, fragment: Fragment<'_>, offered: &ToolSet) {
@@ -158,7 +159,7 @@ impl Call {
         if self.id.is_empty() {
             self.id = fragment.id;
         }
-        let repeats_name = fragment.name == self.name && (repeats_id || offered.offers(&self.name));
+        let repeats_name = fragment.name == self.name && (repeats_id || offers(offered, &self.name));
         if !repeats_name {
             self.name.push_str(&fragment.name);
         }
@@ -206,6 +207,11 @@ impl<'a> Fragment<'a> {
             function_extra: function,
         })
     }
+}
+
+/// Whether a tool is offered under this name of the wire.
+fn offers(offered: &ToolSet, wire: &str) -> bool {
+    offered.by_chat_name(wire, wire_tool_name).is_some()
 }
 
 fn is_complete_json(text: &str) -> bool {

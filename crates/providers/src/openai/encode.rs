@@ -3,6 +3,7 @@
 use crate::{ModelRequest, ToolChoice};
 use bytes::Bytes;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -17,6 +18,9 @@ const EMPTY_RESULT: &str = "(empty result)";
 /// The longest tool name the wire takes, in characters.
 const TOOL_NAME_CHARS: usize = 64;
 
+/// `_` and 16 digits at the end of a shortened tool name.
+const SUFFIX_CHARS: usize = 17;
+
 /// The body of the request that sends `request` to `provider`.
 ///
 /// The keys stand in a fixed order: model, tools, messages, then what is the same in every request of a
@@ -30,13 +34,15 @@ const TOOL_NAME_CHARS: usize = 64;
 /// - Tool messages take text alone: an image or file in a result is named in its text
 ///   (`[image: image/png]`), not sent.
 /// - Empty text parts are left out, and a result without content is sent as "(empty result)".
-/// - Tool names in model messages that the wire would refuse (models invent names) are sent with `_` for
-///   each character outside `A-Z a-z 0-9 _ -`, cut at 64.
+/// - Tool names that the wire would refuse are sent shortened: what fits of the name, with `_` for each
+///   character outside `A-Z a-z 0-9 _ -`, then `_` and 16 hexadecimal digits of the name's SHA-256. They are the
+///   same at every start, whatever other tools there are, and different names stay different.
 pub fn encode_request(provider: &ProviderId, request: &ModelRequest) -> Bytes {
     let wire = chat_wire(provider);
     let mut messages = Vec::with_capacity(request.history.len() + 1);
     if !request.system.is_empty() {
-        messages.push(text_message("system", &request.system));
+        let encode = |system: &str| text_message("system", system);
+        messages.push(request.tools.chat_system(&request.system, encode));
     }
     let mut before: Option<&Entry> = None;
     for entry in &request.history {
@@ -91,7 +97,7 @@ fn encode_tools(specs: &[ToolSpec]) -> Bytes {
             json!({
                 "type": "function",
                 "function": {
-                    "name": spec.name,
+                    "name": wire_tool_name(spec.name.as_str()),
                     "description": spec.description,
                     "parameters": spec.input_schema,
                 },
@@ -218,15 +224,43 @@ fn result_text(content: &[Content]) -> String {
     }
 }
 
-/// `name` as the wire takes it.
+/// `name` as the wire takes it: as it is, or shortened ([`encode_request`]).
+///
+/// A name that looks shortened is shortened again, so that no name is the short form of another.
 pub(super) fn wire_tool_name(name: &str) -> String {
     let fits = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
-    let wire: String = name
+    let is_valid = (1..=TOOL_NAME_CHARS).contains(&name.len()) && name.chars().all(fits);
+    if is_valid && !looks_shortened(name) {
+        return name.to_owned();
+    }
+    let mut wire: String = name
         .chars()
-        .take(TOOL_NAME_CHARS)
+        .take(TOOL_NAME_CHARS - SUFFIX_CHARS)
         .map(|character| if fits(character) { character } else { '_' })
         .collect();
-    if wire.is_empty() { "_".into() } else { wire }
+    wire.push('_');
+    let hash = Sha256::digest(name.as_bytes());
+    wire.extend(
+        hash.iter()
+            .take(SUFFIX_CHARS / 2)
+            .map(|byte| format!("{byte:02x}")),
+    );
+    wire
+}
+
+/// Whether `name` ends like a shortened one.
+fn looks_shortened(name: &str) -> bool {
+    let digits = name
+        .len()
+        .checked_sub(SUFFIX_CHARS)
+        .and_then(|start| name.get(start..));
+    digits
+        .and_then(|suffix| suffix.strip_prefix('_'))
+        .is_some_and(|digits| {
+            digits
+                .bytes()
+                .all(|digit| digit.is_ascii_digit() || matches!(digit, b'a'..=b'f'))
+        })
 }
 
 /// Arguments as the wire takes them: a call without arguments streams nothing and means an empty object.

@@ -1,5 +1,7 @@
 //! The server's side of a call: address, key, client, and how its failures are told.
 
+mod models;
+
 use super::OpenAiConfig;
 use super::classify::Refusal;
 use super::echo::without_echo;
@@ -9,6 +11,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response};
 use rustls::crypto::CryptoProvider;
 use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
 use std::error::Error;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -44,6 +47,18 @@ impl Endpoint {
 
     pub(super) fn id(&self) -> &ProviderId {
         &self.config.id
+    }
+
+    /// The address and a hash of the key: what the server counts limits against.
+    pub(super) fn account(&self) -> String {
+        let key = self.config.api_key.as_ref().map(ExposeSecret::expose_secret);
+        let mut account = format!("{} without a key", shown(&self.url));
+        if let Some(key) = key {
+            let hash = Sha256::digest(key.as_bytes());
+            account = shown(&self.url);
+            account.extend(hash.iter().map(|byte| format!(" {byte:02x}")));
+        }
+        account
     }
 
     /// Sends `body`; whatever the server answers is a success here.

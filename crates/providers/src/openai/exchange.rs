@@ -137,7 +137,7 @@ impl Exchange {
             Err(malformed) => return Err(self.endpoint.malformed(&malformed.0)),
         }
         let reply = assembly
-            .finish(End::Said, self.endpoint.id(), &self.request.model)
+            .finish(End::Said, self.endpoint.id(), &self.request)
             .map_err(|unfinished| match unfinished {
                 Unfinished::Cut => self.endpoint.cut(),
                 Unfinished::Malformed(malformed) => self.endpoint.malformed(&malformed.0),

@@ -14,7 +14,7 @@ mod read;
 pub(crate) use assemble::whole_reply;
 pub use encode::{chat_wire, encode_request};
 
-use crate::{ModelRequest, Provider, ReplyStream};
+use crate::{ModelRequest, Provider, ProviderError, ReplyStream};
 use endpoint::Endpoint;
 use exchange::Exchange;
 use futures::stream::{self, StreamExt};
@@ -91,6 +91,15 @@ impl OpenAi {
             endpoint: Arc::new(Endpoint::new(config)),
         }
     }
+
+    /// Asks the server which models it has: `GET` of the address with `/models` added, with the key and nothing
+    /// else. In the server's order; none if it answers but has no such list.
+    ///
+    /// # Errors
+    /// If it cannot be reached within the configured time, fails, or does not accept the key.
+    pub async fn models(&self) -> Result<Option<Vec<String>>, ProviderError> {
+        self.endpoint.models().await
+    }
 }
 
 impl fmt::Debug for OpenAi {
@@ -104,6 +113,11 @@ impl fmt::Debug for OpenAi {
 impl Provider for OpenAi {
     fn id(&self) -> &ProviderId {
         self.endpoint.id()
+    }
+
+    /// The address and a hash of the key.
+    fn account(&self) -> String {
+        self.endpoint.account()
     }
 
     fn stream(&self, request: ModelRequest) -> ReplyStream {

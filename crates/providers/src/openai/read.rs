@@ -136,7 +136,7 @@ impl Reader {
     }
 
     fn finish(&mut self, end: End, provider: &ProviderId, request: &ModelRequest) -> Result<Read, Failure> {
-        let reply = std::mem::take(&mut self.assembly).finish(end, provider, &request.model)?;
+        let reply = std::mem::take(&mut self.assembly).finish(end, provider, request)?;
         Ok(Read::Whole(reply))
     }
 

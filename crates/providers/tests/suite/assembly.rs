@@ -157,7 +157,7 @@ async fn the_provider_gets_back_what_it_said() {
     // Numbers of unknown fields keep their form; the name fits the wire; no arguments are an empty object.
     insta::assert_snapshot!(
         verbatim(&reply),
-        @r#"{"content":"I look","reasoning_content":"hm, so","role":"assistant","tool_calls":[{"extra_content":{"google":{"thought_signature":"c2ln","weight":1.50}},"function":{"arguments":"{}","name":"read_file"},"id":"a","type":"function"}]}"#
+        @r#"{"content":"I look","reasoning_content":"hm, so","role":"assistant","tool_calls":[{"extra_content":{"google":{"thought_signature":"c2ln","weight":1.50}},"function":{"arguments":"{}","name":"read_file_dd32cdf50e1f53f3"},"id":"a","type":"function"}]}"#
     );
 }
 

@@ -165,8 +165,8 @@ fn model_messages_of_others_are_sent_in_the_neutral_form() {
                 call("y", &"长".repeat(70), " "),
             ],
             json!({"content": null, "tool_calls": [
-                neutral_call(0, "functions_read_file", "{}"),
-                neutral_call(1, &"_".repeat(64), "{}"),
+                neutral_call(0, "functions_read_file_5f3c881007e2b510", "{}"),
+                neutral_call(1, &format!("{}_3ddac51c03e5d367", "_".repeat(47)), "{}"),
             ]}),
         ),
     ] {

@@ -7,5 +7,6 @@ mod common;
 mod encoding;
 mod errors;
 mod history;
+mod names;
 mod scripted;
 mod streaming;

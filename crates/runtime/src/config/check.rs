@@ -4,7 +4,7 @@ use super::error::ConfigError;
 use super::layers::Layer;
 use super::load::{FilePlace, Loaded, join};
 use super::model::{Configuration, PolicySettings, ProviderKind, ProviderSettings, Reserved};
-use super::wording::{did_you_mean, listed};
+use super::wording::listed;
 use std::path::Path;
 use tidegate_message::{ModelId, ModelPolicy, Tier};
 use tidegate_policy::{Classification, HostRules, PathRules};
@@ -74,6 +74,11 @@ fn check_ranges(configuration: &Configuration) -> Result<(), Wrong> {
         ("agent.max_rounds", u64::from(agent.max_rounds), 1..=1_000),
         ("agent.tool_timeout_s", agent.tool_timeout_s, 1..=86_400),
         ("agent.turn_timeout_s", agent.turn_timeout_s, 1..=604_800),
+        (
+            "policy.approval_timeout_s",
+            configuration.policy.approval_timeout_s,
+            1..=604_800,
+        ),
         ("agent.max_output_chars", max_output_chars, 200..=100_000_000),
     ] {
         if !range.contains(&value) {
@@ -187,13 +192,6 @@ fn check_policy(policy: &PolicySettings) -> Result<(), Wrong> {
             "custom rules are not in this version, and rules that are not enforced would be worse than none; remove them".into(),
         ));
     }
-    for (name, tool) in &policy.tools {
-        if tool.approval {
-            let key = join(&join("policy.tools", name), "approval");
-            let message = "approvals are not in this version, so the call could not be held; remove it";
-            return Err((key, message.into()));
-        }
-    }
     for (pattern, level) in &policy.paths {
         // Patterns are relative to the workspace; any will do to read them.
         let rules = PathRules::builder("/").pattern(pattern.as_str(), *level).build();
@@ -265,25 +263,26 @@ fn only_lowers(loaded: &Loaded, file: &Path, limits: &Layer) -> Result<(), Confi
 }
 
 /// The tools of this version, which `[policy.tools]` can name.
-pub(super) const TOOLS: [&str; 6] = [
+pub(super) const TOOLS: [&str; 11] = [
+    "ask_user",
     "current_time",
     "edit_file",
+    "get_tool_schema",
+    "http_get",
     "list_files",
+    "list_tools",
     "read_file",
+    "run_command",
     "search_files",
     "write_file",
 ];
 
 /// Keys that are read and checked, and that nothing acts on.
-const QUIET: [&str; 11] = [
+const QUIET: [&str; 7] = [
     "policy.owner_named",
     "policy.integrity",
     "policy.integrity_action",
-    "policy.unattended",
-    "policy.bumpers",
     "policy.languages",
-    "policy.hosts",
-    "agent.turn_timeout_s",
     "store.session_idle_days",
     "store.retain_days",
     "tiers.auxiliary",
@@ -324,12 +323,11 @@ pub fn notes(loaded: &Loaded) -> Vec<String> {
     }
     for name in configuration.policy.tools.keys() {
         if !TOOLS.contains(&name.as_str()) {
-            let hint = did_you_mean(name, TOOLS)
-                .unwrap_or_else(|| format!("there are: {}", listed(TOOLS)));
             let key = join("policy.tools", name);
             notes.push(format!(
-                "[{key}] names a tool that is not in this version ({}); {hint}",
-                loaded.origin(&key)
+                "[{key}] names a tool that is not in this version ({}); there are: {}",
+                loaded.origin(&key),
+                listed(TOOLS)
             ));
         }
     }

@@ -294,6 +294,10 @@ fn blame(
         config::ConfigError::Type {
             unexpected, expected, ..
         } => format!("wrong type: {unexpected}, expected {expected}"),
+        config::ConfigError::NotFound(missing) => {
+            let name = missing.rsplit('.').next().unwrap_or(missing);
+            format!("missing key `{name}`")
+        }
         other => other.to_string(),
     };
     let message = plain(&message);

@@ -165,8 +165,9 @@ pub struct AgentSettings {
     /// Characters of one tool result in the context; the full text is kept in the store. Default 30000.
     #[schemars(range(min = 200), extend("x-hot" = true))]
     pub max_output_chars: usize,
-    /// Seconds a turn may take. Default 1800. No effect in this version.
-    #[schemars(range(min = 1), extend("x-hot" = true))]
+    /// Seconds a turn may take, with its tools and the time people take to approve; then it is stopped with an
+    /// error. A turn that is resumed has the whole time again. Default 1800.
+    #[schemars(range(min = 1, max = 604_800), extend("x-hot" = true))]
     pub turn_timeout_s: u64,
 }
 
@@ -236,11 +237,15 @@ pub struct PolicySettings {
     /// What a failed integrity test leads to. Default `approve`. No effect in this version.
     #[schemars(extend("x-hot" = true))]
     pub integrity_action: IntegrityAction,
-    /// What happens to an approval with nobody there. Default `refuse`. No effect in this version.
+    /// What happens to an approval with nobody there: `refuse` tells the model so, `wait` stops the run with exit
+    /// code 5 until `tidegate approvals grant` or `refuse`. Default `refuse`.
     #[schemars(extend("x-hot" = true))]
     pub unattended: Unattended,
-    /// Whether the owner is asked before a call that would raise the taint above `workspace`. Default true.
-    /// No effect in this version.
+    /// Seconds until a request for approval expires, answered or not; that counts as a refusal. Default 3600.
+    #[schemars(range(min = 1, max = 604_800), extend("x-hot" = true))]
+    pub approval_timeout_s: u64,
+    /// Whether the owner is asked before a call that would raise the taint above `workspace`: once per level and
+    /// session, and only where somebody is there to ask. Default true.
     #[schemars(extend("x-hot" = true))]
     pub bumpers: bool,
     /// Languages of the owner's text. Default `["en"]`. No effect in this version.
@@ -252,7 +257,7 @@ pub struct PolicySettings {
     /// Folders (relative to the workspace, or absolute) whose unknown files are TRUSTED.
     #[schemars(extend("x-hot" = true))]
     pub trusted_folders: Vec<String>,
-    /// Levels of hosts, by pattern; the first match wins. No tool of this version reaches hosts.
+    /// Levels of hosts, by pattern; the first match wins. Others are PUBLIC. Only hosts listed here may have private addresses.
     #[schemars(with = "IndexMap<String, LevelName>", extend("x-hot" = true))]
     pub hosts: IndexMap<String, Classification>,
     /// What differs from a tool's own declaration, by tool.
@@ -272,6 +277,7 @@ impl Default for PolicySettings {
             integrity: IntegrityTest::default(),
             integrity_action: IntegrityAction::default(),
             unattended: Unattended::default(),
+            approval_timeout_s: 3_600,
             bumpers: true,
             languages: vec!["en".into()],
             paths: IndexMap::new(),
@@ -295,7 +301,7 @@ pub struct ToolSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<LevelName>", extend("x-hot" = true))]
     pub floor: Option<Classification>,
-    /// Always ask a person. Default false. `true` is refused in this version: it could not ask.
+    /// Always ask a person. Default false, which leaves it at what the tool itself declares.
     #[schemars(extend("x-hot" = true))]
     pub approval: bool,
 }

@@ -131,9 +131,9 @@ fn typed(schema: &Json, node: &Json, text: &str, origin: &String) -> Result<Valu
         };
     }
     match kind {
-        Some("integer") => match trimmed.parse::<i64>() {
-            Ok(number) => Ok(Value::new(Some(origin), number)),
-            Err(_) => Err(format!("expected a whole number{}, {}", range(node), written())),
+        Some("integer") => match trimmed.parse::<u32>() {
+            Ok(number) if in_range(node, number) => Ok(Value::new(Some(origin), i64::from(number))),
+            Ok(_) | Err(_) => Err(format!("expected a whole number{}, {}", range(node), written())),
         },
         Some("number") => match trimmed.parse::<f64>() {
             Ok(number) => Ok(Value::new(Some(origin), number)),
@@ -164,9 +164,18 @@ fn typed(schema: &Json, node: &Json, text: &str, origin: &String) -> Result<Valu
     }
 }
 
+fn bound(node: &Json, name: &str) -> Option<u64> {
+    node.get(name).and_then(Json::as_u64)
+}
+
+/// Whether the number is within the bounds of the schema, of which none is above those of a `u32`.
+fn in_range(node: &Json, number: u32) -> bool {
+    bound(node, "minimum").is_none_or(|least| u64::from(number) >= least)
+        && bound(node, "maximum").is_none_or(|most| u64::from(number) <= most)
+}
+
 fn range(node: &Json) -> String {
-    let bound = |name| node.get(name).and_then(Json::as_u64);
-    match (bound("minimum"), bound("maximum")) {
+    match (bound(node, "minimum"), bound(node, "maximum")) {
         (Some(least), Some(most)) => format!(" from {least} to {most}"),
         (Some(least), None) => format!(" of at least {least}"),
         (None, _) => String::new(),

@@ -26,7 +26,10 @@ pub(super) fn plain(message: &str) -> String {
     let Some((said, expected)) = plain.rsplit_once("expected ") else {
         return plain;
     };
+    let out_of_range = said.starts_with("invalid value: integer");
     let expected = match expected {
+        "u32" | "u64" | "usize" if out_of_range && said.contains("`-") => "a whole number of at least 0",
+        "u32" | "u64" | "usize" if out_of_range => "a smaller whole number",
         "u8" | "u16" | "u32" | "u64" | "usize" | "i64" => "a whole number",
         "f64" => "a number",
         "a string" => "a text in quotes",
@@ -89,6 +92,14 @@ mod tests {
                 "unknown key `a`, expected one of `b`, `c`",
             ),
             ("missing field `kind`", "missing key `kind`"),
+            (
+                "invalid value: integer `-1`, expected u32",
+                "invalid value: integer `-1`, expected a whole number of at least 0",
+            ),
+            (
+                "invalid value: integer `5000000000`, expected u32",
+                "invalid value: integer `5000000000`, expected a smaller whole number",
+            ),
         ] {
             assert_eq!(plain(given), expected);
         }

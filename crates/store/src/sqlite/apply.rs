@@ -1,18 +1,19 @@
 //! The writes of one commit, inside the transaction that the writer opened.
 
+use super::approvals;
 use super::erase::{erase, make_readable};
 use super::failure::Failure;
 use super::rows::{body_columns, source, to_json};
 use super::session::OpenSession;
 use crate::{
-    Checkpoint, Committed, FileLabel, NewEvent, NewSession, SessionPatch, SessionState, SourceText,
-    StoreError, Write,
+    ApprovalState, Checkpoint, Committed, FileLabel, NewEvent, NewSession, SessionPatch, SessionState,
+    SourceText, StoreError, Write,
 };
 use rusqlite::{Connection, OptionalExtension};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_message::{Entry, Event, ToolResult};
-use tidegate_policy::{CallId, SessionId, ToolName, TurnId};
+use tidegate_policy::{ApprovalId, CallId, SessionId, ToolName, TurnId};
 
 /// What a commit did.
 #[derive(Debug)]
@@ -59,6 +60,7 @@ impl Commit<'_> {
         match write {
             Write::CreateSession(new) => self.create(new),
             Write::PatchSession(session, patch) => self.patch(*session, patch),
+            Write::MoveName { from, to } => self.move_name(*from, *to),
             Write::Append(session, entries) => self.append(*session, entries),
             Write::Checkpoint(session, checkpoint) => self.checkpoint(*session, checkpoint),
             Write::CallStarted {
@@ -72,6 +74,21 @@ impl Commit<'_> {
                 turn,
                 result,
             } => self.call_finished(*session, *turn, result),
+            Write::AskApproval(new) => {
+                let connection = self.connection;
+                let session = self.session(new.session)?;
+                approvals::ask(connection, session.number, new, session.changed_ms)
+            }
+            Write::DecideApproval { approval, grant } => {
+                let wanted = if *grant {
+                    ApprovalState::Granted
+                } else {
+                    ApprovalState::Refused
+                };
+                self.settle(*approval, wanted)
+            }
+            Write::UseApproval { approval } => self.settle(*approval, ApprovalState::Used),
+            Write::ExpireApproval { approval } => self.settle(*approval, ApprovalState::Expired),
             Write::Source(session, text) => self.source(*session, text),
             Write::Events(session, events) => self.events(*session, events),
             Write::FileLabel(path, label) => self.file_label(path, label),
@@ -116,6 +133,20 @@ impl Commit<'_> {
                 .prepare_cached("UPDATE setups SET tools = ?2 WHERE session = ?1")?
                 .execute((session.number, to_json("a list of tools", tools)?))?;
         }
+        Ok(())
+    }
+
+    fn move_name(&mut self, from: SessionId, to: SessionId) -> Result<(), Failure> {
+        let connection = self.connection;
+        let from = self.session(from)?.number;
+        let to = self.session(to)?.number;
+        let mut named = connection.prepare_cached("SELECT name FROM sessions WHERE number = ?1")?;
+        let name: Option<String> = named.query_row([from], |row| row.get(0))?;
+        let Some(name) = name else { return Ok(()) };
+        // Names are unique at every moment.
+        let mut update = connection.prepare_cached("UPDATE sessions SET name = ?2 WHERE number = ?1")?;
+        update.execute((from, None::<String>))?;
+        update.execute((to, name))?;
         Ok(())
     }
 
@@ -200,6 +231,12 @@ impl Commit<'_> {
             json,
         ))?;
         Ok(())
+    }
+
+    fn settle(&mut self, id: ApprovalId, wanted: ApprovalState) -> Result<(), Failure> {
+        let connection = self.connection;
+        let session = self.session(approvals::session_of(connection, id)?)?;
+        approvals::settle(connection, id, wanted, session.changed_ms)
     }
 
     fn source(&mut self, id: SessionId, text: &SourceText) -> Result<(), Failure> {

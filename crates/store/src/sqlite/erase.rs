@@ -19,8 +19,8 @@ use tidegate_policy::{SessionId, Taint};
 
 /// Fields whose strings are words of the program or of the configuration, never content.
 #[rustfmt::skip]
-const STRUCTURAL: [&str; 19] = [
-    "kind", "call", "unknown_calls",
+const STRUCTURAL: [&str; 20] = [
+    "kind", "call", "unknown_calls", "approval",
     "flow", "decision", "rule", "outcome",
     "classification", "integrity", "clearance", "from", "to",
     "model", "tier", "finish", "class",
@@ -41,6 +41,9 @@ pub(crate) fn erase(connection: &Connection, session: &mut OpenSession) -> Resul
         "DELETE FROM checkpoints WHERE session = ?1",
         "DELETE FROM calls WHERE session = ?1",
         "DELETE FROM sources WHERE session = ?1",
+        // A hash of content without a key tells of it.
+        "UPDATE approvals SET shown = '', digest = randomblob(32), \
+         state = CASE WHEN state IN ('waiting', 'granted') THEN 'expired' ELSE state END WHERE session = ?1",
         "INSERT INTO setups (session, workspace, system_prompt, tools) VALUES (?1, '', '', '[]') \
          ON CONFLICT (session) DO UPDATE SET workspace = '', system_prompt = '', tools = '[]'",
         "UPDATE sessions SET name = NULL WHERE number = ?1",

@@ -10,7 +10,10 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: i32 = 0x5464_6774;
 
 /// The steps, oldest first. Step n leads to schema n + 1. A step that was published never changes.
-const STEPS: &[&str] = &[include_str!("migrations/0001_sessions.sql")];
+const STEPS: &[&str] = &[
+    include_str!("migrations/0001_sessions.sql"),
+    include_str!("migrations/0002_approvals.sql"),
+];
 
 /// The newest schema that this program knows.
 pub(crate) fn known_schema() -> i64 {

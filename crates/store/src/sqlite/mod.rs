@@ -1,6 +1,7 @@
 //! The store on one SQLite file.
 
 mod apply;
+mod approvals;
 mod connection;
 mod erase;
 mod failure;

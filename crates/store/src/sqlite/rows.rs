@@ -37,6 +37,16 @@ pub(crate) struct UnknownWord {
     valid: &'static str,
 }
 
+impl UnknownWord {
+    pub(crate) fn new(column: &'static str, given: impl Into<String>, valid: &'static str) -> Self {
+        Self {
+            column,
+            given: given.into(),
+            valid,
+        }
+    }
+}
+
 /// A number that is missing in a sequence.
 #[derive(Debug, thiserror::Error)]
 #[error("the row is missing")]
@@ -136,8 +146,8 @@ pub(crate) fn taint(json: Option<&str>) -> Taint {
         .unwrap_or_else(|| Taint::new(Label::UNREADABLE))
 }
 
-/// A clearance; if it cannot be read, the lowest.
-fn clearance(text: Option<String>) -> Classification {
+/// A clearance, or what the owner let a session rise to; if it cannot be read, the lowest.
+pub(crate) fn clearance(text: Option<String>) -> Classification {
     text.and_then(|text| text.parse().ok())
         .unwrap_or(Classification::Public)
 }
@@ -187,7 +197,7 @@ fn workspace(rows: &Rows<'_>, row: &Row<'_>, index: usize) -> Result<PathBuf, Fa
 /// The columns that [`summary`] reads.
 pub(crate) const SUMMARY: &str = "\
      SELECT id, name, user, state, turn, turns, model_policy, clearance, taint, title, \
-     usage, entries, created_ms, changed_ms, workspace, system_prompt, tools \
+     usage, entries, created_ms, changed_ms, workspace, system_prompt, tools, acknowledged \
      FROM sessions LEFT JOIN setups ON setups.session = sessions.number";
 
 /// A session of the columns [`SUMMARY`].
@@ -204,6 +214,7 @@ pub(crate) fn summary(row: &Row<'_>) -> Result<SessionSummary, Failure> {
         .map_err(|error| rows.damaged(error))?;
     let Lenient(clearance_text) = row.get(7)?;
     let Lenient(taint_json) = row.get(8)?;
+    let Lenient(acknowledged) = row.get(17)?;
     let title: Option<String> = rows.column(row, 9)?;
     let system_prompt: String = rows.column(row, 15)?;
     let user: String = rows.column(row, 2)?;
@@ -222,6 +233,7 @@ pub(crate) fn summary(row: &Row<'_>) -> Result<SessionSummary, Failure> {
             },
             state: rows.state(row, 3)?,
             turns: rows.column(row, 5)?,
+            acknowledged: clearance(acknowledged),
             created_ms: rows.column(row, 12)?,
             changed_ms: rows.column(row, 13)?,
         },

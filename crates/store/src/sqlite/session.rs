@@ -1,11 +1,11 @@
 //! A session's row while a commit changes it.
 
 use super::failure::Failure;
-use super::rows::{Lenient, Rows, state_columns, taint, to_json};
+use super::rows::{Lenient, Rows, clearance, state_columns, taint, to_json};
 use crate::{NewSession, SessionPatch, SessionState, StoreError};
 use rusqlite::{Connection, OptionalExtension, named_params};
 use tidegate_message::{Author, Body, Entry, Usage, UserMessage};
-use tidegate_policy::SessionId;
+use tidegate_policy::{Classification, SessionId};
 
 /// The longest title, in characters.
 const LONGEST_TITLE: usize = 80;
@@ -34,6 +34,8 @@ pub(crate) struct OpenSession {
     /// None if it is no text; as the taint.
     clearance: Option<String>,
     usage: Usage,
+    /// None if it is no text; as the taint.
+    acknowledged: Option<String>,
 }
 
 impl OpenSession {
@@ -42,7 +44,7 @@ impl OpenSession {
         let mut statement = connection.prepare_cached(
             "SELECT number, state, turn, turns, model_policy, clearance, taint, title, usage, entries, \
              events, \
-             changed_ms FROM sessions WHERE id = ?1",
+             changed_ms, acknowledged FROM sessions WHERE id = ?1",
         )?;
         let mut found = statement.query([id.to_string()])?;
         let Some(row) = found.next()? else { return Ok(None) };
@@ -52,6 +54,7 @@ impl OpenSession {
         };
         let Lenient(clearance) = row.get(5)?;
         let Lenient(taint) = row.get(6)?;
+        let Lenient(acknowledged) = row.get(12)?;
         Ok(Some(Self {
             number: rows.column(row, 0)?,
             id,
@@ -65,6 +68,7 @@ impl OpenSession {
             entries: rows.column(row, 9)?,
             events: rows.column(row, 10)?,
             changed_ms: rows.column(row, 11)?,
+            acknowledged,
         }))
     }
 
@@ -103,6 +107,7 @@ impl OpenSession {
             entries: 0,
             events: 0,
             changed_ms: now_ms,
+            acknowledged: Some(Classification::Public.to_string()),
         };
         connection
             .prepare_cached(
@@ -145,7 +150,8 @@ impl OpenSession {
                 "UPDATE sessions SET state = :state, turn = :turn, turns = :turns, \
                  model_policy = :model_policy, clearance = coalesce(:clearance, clearance), \
                  taint = coalesce(:taint, taint), title = :title, usage = :usage, entries = :entries, \
-                 events = :events, changed_ms = :changed_ms WHERE number = :number",
+                 events = :events, changed_ms = :changed_ms, \
+                 acknowledged = coalesce(:acknowledged, acknowledged) WHERE number = :number",
             )?
             .execute(named_params! {
                 ":state": state,
@@ -159,6 +165,7 @@ impl OpenSession {
                 ":entries": self.entries,
                 ":events": self.events,
                 ":changed_ms": self.changed_ms,
+                ":acknowledged": self.acknowledged,
                 ":number": self.number,
             })?;
         Ok(())
@@ -192,8 +199,13 @@ impl OpenSession {
         if let Some(model_policy) = &patch.model_policy {
             self.model_policy = model_policy.to_string();
         }
-        if let Some(clearance) = patch.clearance {
-            self.clearance = Some(clearance.to_string());
+        if let Some(given) = patch.clearance {
+            self.clearance = Some(given.to_string());
+        }
+        if let Some(given) = patch.acknowledged
+            && given > clearance(self.acknowledged.clone())
+        {
+            self.acknowledged = Some(given.to_string());
         }
         Ok(())
     }

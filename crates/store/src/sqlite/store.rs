@@ -1,13 +1,15 @@
 //! The handle, which any number of tasks share.
 
+use super::approvals;
 use super::connection::{locate, open_memory, open_writer};
 use super::failure::Failure;
+use super::migrations::known_schema;
 use super::queries;
 use super::reader::{Read, Readers};
-use super::writer::{Request, Writer};
+use super::writer::{Request, Writer, now_ms};
 use crate::{
-    BoxFuture, CallRecord, Checkpoint, Committed, Durability, EventFilter, FileLabel, SessionList,
-    SessionRecord, SessionSummary, SourceText, Store, StoreError, StoredEvent, Write,
+    ApprovalFilter, ApprovalRecord, BoxFuture, CallRecord, Checkpoint, Committed, Durability, EventFilter,
+    FileLabel, SessionList, SessionRecord, SessionSummary, SourceText, Store, StoreError, StoredEvent, Write,
 };
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -16,7 +18,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use tidegate_message::Entry;
-use tidegate_policy::{EventId, SessionId, SessionName, SourceId, TurnId};
+use tidegate_policy::{ApprovalId, EventId, SessionId, SessionName, SourceId, TurnId};
 use tokio::sync::oneshot;
 
 /// The store on one SQLite file. Clones share it.
@@ -82,6 +84,11 @@ impl SqliteStore {
             cause: Arc::new(error),
         })?;
         Self::start(path, connection, Some(readers))
+    }
+
+    /// The number of the schema this program writes; an open store has it.
+    pub fn schema() -> i64 {
+        known_schema()
     }
 
     /// A store in memory, gone with its last clone.
@@ -252,6 +259,14 @@ impl Store for SqliteStore {
 
     fn calls(&self, session: SessionId, turn: TurnId) -> BoxFuture<'_, Result<Vec<CallRecord>, StoreError>> {
         self.read(move |connection, _| queries::calls(connection, session, turn))
+    }
+
+    fn approval(&self, id: ApprovalId) -> BoxFuture<'_, Result<Option<ApprovalRecord>, StoreError>> {
+        self.read(move |connection, _| approvals::approval(connection, id, now_ms()))
+    }
+
+    fn approvals(&self, filter: ApprovalFilter) -> BoxFuture<'_, Result<Vec<ApprovalRecord>, StoreError>> {
+        self.read(move |connection, _| approvals::approvals(connection, &filter, now_ms()))
     }
 
     fn source<'a>(

@@ -240,7 +240,7 @@ impl From<rusqlite::Error> for Lost {
 }
 
 /// Milliseconds since 1970-01-01 UTC.
-fn now_ms() -> i64 {
+pub(crate) fn now_ms() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }

@@ -2,10 +2,13 @@
 
 use crate::common::*;
 use std::path::{Path, PathBuf};
-use tidegate_message::{EventKind, FinishReason, Limit, ResultStatus, Tier, TurnStatus, Usage, Warning};
+use tidegate_message::{
+    ApprovalDecision, EventKind, FinishReason, Limit, ResultStatus, Tier, TurnStatus, Unavailable, Usage,
+    Warning,
+};
 use tidegate_policy::{
-    CallId, Classification, Decision, Evaluation, FlowKind, Label, Origin, RuleId, RuleOutcome, RuleTrace,
-    SourceId, Taint, ToolName,
+    ApprovalId, CallId, Classification, Decision, Evaluation, FlowKind, Label, Origin, RuleId, RuleOutcome,
+    RuleTrace, SourceId, Taint, ToolName,
 };
 use tidegate_store::*;
 
@@ -77,6 +80,29 @@ fn every_kind() -> Vec<EventKind> {
             class: "overloaded".into(),
             message: marked("said the model"),
         },
+        EventKind::ModelRetracted {
+            model: model(),
+            characters: 12,
+        },
+        EventKind::ModelRetried {
+            model: model(),
+            class: "overloaded".into(),
+            attempt: 2,
+            wait_ms: 2_000,
+        },
+        EventKind::ModelDelayed {
+            model: model(),
+            wait_ms: 30_000,
+        },
+        EventKind::ModelUnavailable {
+            model: model(),
+            class: Unavailable::AskedToWait,
+            wait_ms: 3_600_000,
+        },
+        EventKind::ModelFallback {
+            from: model(),
+            to: model(),
+        },
         EventKind::ModelSkipped {
             model: model(),
             evaluation: evaluation(),
@@ -85,6 +111,25 @@ fn every_kind() -> Vec<EventKind> {
             call: Some(call.clone()),
             tool: Some(tool.clone()),
             evaluation: evaluation(),
+        },
+        EventKind::ApprovalAsked {
+            approval: ApprovalId::from_bits(7),
+            call: call.clone(),
+            tool: tool.clone(),
+            rule: RuleId::new("tool-approval"),
+        },
+        EventKind::ApprovalDecided {
+            approval: ApprovalId::from_bits(7),
+            call: call.clone(),
+            tool: tool.clone(),
+            rule: RuleId::new("bumper"),
+            decision: ApprovalDecision::Granted,
+        },
+        EventKind::ApprovalUsed {
+            approval: ApprovalId::from_bits(7),
+            call: call.clone(),
+            tool: tool.clone(),
+            rule: RuleId::new("bumper"),
         },
         EventKind::ToolStarted {
             call: call.clone(),

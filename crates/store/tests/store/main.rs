@@ -5,6 +5,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod approvals;
 mod common;
 mod concurrency;
 mod content;
@@ -12,6 +13,7 @@ mod crash;
 mod damage;
 mod disk;
 mod erase;
+mod migrations;
 mod model;
 mod opening;
 mod writes;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_message::{Entry, EntrySeq};
-use tidegate_policy::{Classification, Integrity, Label, SessionId, Taint, TurnId};
+use tidegate_policy::{ApprovalId, CallId, Classification, Integrity, Label, SessionId, Taint, TurnId};
 use tidegate_store::*;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,6 +37,16 @@ fn pair(label: Label) -> Label2 {
 struct Model {
     sessions: BTreeMap<SessionId, Session>,
     files: BTreeMap<String, FileLabel>,
+    approvals: BTreeMap<ApprovalId, Approval>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Approval {
+    session: SessionId,
+    call: CallId,
+    digest: [u8; 32],
+    shown: String,
+    state: ApprovalState,
 }
 
 /// What the model says of a write it refuses.
@@ -52,7 +62,21 @@ fn refusal(error: &StoreError) -> Refusal {
         StoreError::OutOfOrder { .. } => "order",
         StoreError::SourceTaken { .. } => "source",
         StoreError::CallFinished { .. } => "finished",
+        StoreError::UnknownApproval { .. } => "no approval",
+        StoreError::ApprovalExists { .. } => "approval exists",
+        StoreError::ApprovalSettled { .. } => "settled",
         _ => "other",
+    }
+}
+
+impl Approval {
+    /// What is left of it with its session's content gone: the digest is random then, and any will do.
+    fn erase(&mut self) {
+        self.shown.clear();
+        self.digest = [0; 32];
+        if self.state.is_open() {
+            self.state = ApprovalState::Expired;
+        }
     }
 }
 
@@ -64,6 +88,18 @@ impl Model {
         } else {
             Ok(session)
         }
+    }
+
+    /// Moves a request on, if it is in one of the states `from`.
+    fn settle(&mut self, id: &ApprovalId, from: &[ApprovalState], to: ApprovalState) -> Result<(), Refusal> {
+        let approval = self.approvals.get(id).ok_or("no approval")?;
+        let (session, state) = (approval.session, approval.state);
+        self.session(&session)?;
+        if !from.contains(&state) {
+            return Err("settled");
+        }
+        self.approvals.get_mut(id).unwrap().state = to;
+        Ok(())
     }
 
     fn write(&mut self, write: &Write) -> Result<(), Refusal> {
@@ -99,6 +135,14 @@ impl Model {
                         return Err("taint");
                     }
                     session.taint = new;
+                }
+            }
+            Write::MoveName { from, to } => {
+                let name = self.session(from)?.name.clone();
+                self.session(to)?;
+                if name.is_some() {
+                    self.session(from)?.name = None;
+                    self.session(to)?.name = name;
                 }
             }
             Write::Append(id, entries) => {
@@ -158,6 +202,48 @@ impl Model {
                     Some((_, record)) => record.state = state,
                 }
             }
+            Write::AskApproval(new) => {
+                self.session(&new.session)?;
+                let same = |known: &Approval| {
+                    (known.session, &known.call, known.digest) == (new.session, &new.call, new.digest)
+                };
+                if self.approvals.values().any(same) {
+                    return Ok(());
+                }
+                if self.approvals.contains_key(&new.id) {
+                    return Err("approval exists");
+                }
+                let approval = Approval {
+                    session: new.session,
+                    call: new.call.clone(),
+                    digest: new.digest,
+                    shown: new.shown.clone(),
+                    state: ApprovalState::Waiting,
+                };
+                self.approvals.insert(new.id, approval);
+            }
+            Write::DecideApproval { approval, grant } => {
+                let to = if *grant {
+                    ApprovalState::Granted
+                } else {
+                    ApprovalState::Refused
+                };
+                self.settle(approval, &[ApprovalState::Waiting], to)?;
+            }
+            Write::UseApproval { approval } => {
+                self.settle(approval, &[ApprovalState::Granted], ApprovalState::Used)?;
+            }
+            Write::ExpireApproval { approval } => {
+                let from = [
+                    ApprovalState::Waiting,
+                    ApprovalState::Granted,
+                    ApprovalState::Expired,
+                ];
+                match self.settle(approval, &from, ApprovalState::Expired) {
+                    Ok(()) | Err("settled") => {}
+                    Err(refusal) => return Err(refusal),
+                }
+            }
             Write::Source(id, text) => {
                 let sources = &mut self.session(id)?.sources;
                 match sources.iter().find(|known| known.id == text.id) {
@@ -182,6 +268,11 @@ impl Model {
                     events: std::mem::take(&mut session.events),
                     ..Session::default()
                 };
+                for approval in self.approvals.values_mut() {
+                    if approval.session == *id {
+                        approval.erase();
+                    }
+                }
             }
         }
         Ok(())
@@ -244,6 +335,21 @@ impl Model {
                 };
                 model.sessions.insert(id, session);
             }
+            for record in store.approvals(ApprovalFilter::default()).await.unwrap() {
+                assert_eq!(store.approval(record.id).await.unwrap().as_ref(), Some(&record));
+                let mut approval = Approval {
+                    session: record.session,
+                    call: record.call,
+                    digest: record.digest,
+                    shown: record.shown,
+                    state: record.state,
+                };
+                if model.sessions.get(&record.session).unwrap().state == Some(SessionState::Erased) {
+                    assert_eq!(approval.shown, "");
+                    approval.erase();
+                }
+                model.approvals.insert(record.id, approval);
+            }
             for n in 0..3 {
                 let path = format!("/{n}");
                 if let Some(label) = store.file_label(&path).await.unwrap() {
@@ -296,6 +402,7 @@ fn write() -> impl Strategy<Value = Write> {
             let taint = label.map(Taint::new);
             Write::PatchSession(id, SessionPatch { state, taint, ..SessionPatch::default() })
         }),
+        1 => (id(), id()).prop_map(|(from, to)| Write::MoveName { from, to }),
         6 => (id(), 1..4u64, 1..3u64, text(), label()).prop_map(|(id, first, count, text, label)| {
             let entry = |seq| {
                 let body = match seq % 3 {
@@ -315,6 +422,26 @@ fn write() -> impl Strategy<Value = Write> {
         }),
         2 => (id(), 0..TURNS, 0..3u64, text()).prop_map(|(session, n, seq, text)| {
             Write::CallFinished { session, turn: turn(n), result: Box::new(result(seq, &text)) }
+        }),
+        3 => (id(), 0..4u128, 0..3u64, 1..3u8).prop_map(|(session, n, seq, digest)| {
+            Write::AskApproval(Box::new(NewApproval {
+                id: ApprovalId::from_bits(n),
+                session,
+                turn: turn(1),
+                call: CallId::new(format!("call_{seq}_0")),
+                digest: [digest; 32],
+                label: SECRET,
+                shown: format!("{n}"),
+                valid_for: std::time::Duration::from_secs(3_600),
+            }))
+        }),
+        3 => (0..4u128, 0..4u8).prop_map(|(n, what)| {
+            let approval = ApprovalId::from_bits(n);
+            match what {
+                0 => Write::UseApproval { approval },
+                1 => Write::ExpireApproval { approval },
+                what => Write::DecideApproval { approval, grant: what == 2 },
+            }
         }),
         2 => (id(), 0..2u8, text()).prop_map(|(id, n, text)| {
             Write::Source(id, full_text(&n.to_string(), &text))

@@ -3,7 +3,7 @@
 mod check;
 mod reply;
 mod server;
-mod wire;
+pub(crate) mod wire;
 
 pub use check::{Violation, check_request};
 pub use reply::{FakeBody, FakeReply};

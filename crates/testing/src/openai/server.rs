@@ -101,6 +101,8 @@ enum Answer {
 
 #[derive(Default)]
 struct Log {
+    /// Whether requests are forgotten once they are answered.
+    forgets: bool,
     requests: Vec<RecordedRequest>,
     violations: Vec<Violation>,
 }
@@ -165,6 +167,14 @@ impl FakeOpenAi {
     /// All requests for completions so far, oldest first.
     pub fn requests(&self) -> Vec<RecordedRequest> {
         self.shared.log(|log| log.requests.clone())
+    }
+
+    /// Records no more requests, and forgets those it has: for long runs, whose bodies would fill the memory.
+    pub fn forget_requests(&self) {
+        self.shared.log(|log| {
+            log.forgets = true;
+            log.requests = Vec::new();
+        });
     }
 
     /// What was refused so far, and every request for which there was no reply.
@@ -293,7 +303,11 @@ async fn chat_completions(
         headers,
         peer,
     };
-    shared.log(|log| log.requests.push(request.clone()));
+    shared.log(|log| {
+        if !log.forgets {
+            log.requests.push(request.clone());
+        }
+    });
     let reply = shared.answer(&request);
     if let Some(gate) = &reply.hold {
         gate.notified().await;

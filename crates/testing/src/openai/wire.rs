@@ -6,12 +6,12 @@ use tidegate_message::Usage;
 use tidegate_providers::ScriptedReply;
 
 /// How a message is told apart from others.
-pub(super) struct Naming<'a> {
+pub(crate) struct Naming<'a> {
     /// The model, as the request names it.
-    pub(super) model: &'a str,
+    pub(crate) model: &'a str,
     /// How many model messages came before: call ids are made from it, so that they are the same whichever
     /// process asks.
-    pub(super) before: usize,
+    pub(crate) before: usize,
 }
 
 impl Naming<'_> {
@@ -21,7 +21,7 @@ impl Naming<'_> {
 }
 
 /// The stream of events, from the first to `[DONE]`.
-pub(super) fn stream(
+pub(crate) fn stream(
     reply: &ScriptedReply,
     naming: &Naming<'_>,
     with_usage: bool,

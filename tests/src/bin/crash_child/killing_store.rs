@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tidegate_message::Entry;
-use tidegate_policy::{EventId, SessionId, SessionName, SourceId, TurnId};
+use tidegate_policy::{ApprovalId, EventId, SessionId, SessionName, SourceId, TurnId};
 use tidegate_store::{
-    BoxFuture, CallRecord, Checkpoint, Committed, EventFilter, FileLabel, SessionList, SessionRecord,
-    SessionSummary, SourceText, SqliteStore, Store, StoreError, StoredEvent, Write,
+    ApprovalFilter, ApprovalRecord, BoxFuture, CallRecord, Checkpoint, Committed, EventFilter, FileLabel,
+    SessionList, SessionRecord, SessionSummary, SourceText, SqliteStore, Store, StoreError, StoredEvent,
+    Write,
 };
 use tidegate_tests::crash::{Kill, Side};
 
@@ -81,6 +82,14 @@ impl Store for KillingStore {
 
     fn calls(&self, session: SessionId, turn: TurnId) -> BoxFuture<'_, Result<Vec<CallRecord>, StoreError>> {
         self.inner.calls(session, turn)
+    }
+
+    fn approval(&self, id: ApprovalId) -> BoxFuture<'_, Result<Option<ApprovalRecord>, StoreError>> {
+        self.inner.approval(id)
+    }
+
+    fn approvals(&self, filter: ApprovalFilter) -> BoxFuture<'_, Result<Vec<ApprovalRecord>, StoreError>> {
+        self.inner.approvals(filter)
     }
 
     fn source<'a>(

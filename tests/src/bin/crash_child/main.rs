@@ -14,11 +14,13 @@ use std::sync::Arc;
 use tidegate_message::{ModelId, ProviderId, Tier};
 use tidegate_policy::Classification;
 use tidegate_providers::{OpenAi, OpenAiConfig};
-use tidegate_runtime::config::Configuration;
-use tidegate_runtime::{DataFolder, Runtime, SessionRequest, TurnOptions, Which};
+use tidegate_runtime::config::{Configuration, ToolSettings};
+use tidegate_runtime::{
+    ApprovalAnswer, ApprovalRequest, Approver, DataFolder, Runtime, SessionRequest, TurnOptions, Which,
+};
 use tidegate_store::{Durability, SqliteStore, Store};
 use tidegate_tests::crash::{Errand, Finished, SESSION};
-use tidegate_tools::{CallContext, ToolError, TypedTool};
+use tidegate_tools::{BoxFuture, CallContext, ToolError, TypedTool};
 
 /// Results longer than this are cut: short enough for a test file to be longer.
 const MAX_OUTPUT_CHARS: usize = 500;
@@ -52,6 +54,16 @@ async fn run(errand: Errand) -> anyhow::Result<Finished> {
     let model = |name: &str| vec![ModelId::new(provider.clone(), name)];
     let mut configuration = Configuration::default();
     configuration.agent.max_output_chars = MAX_OUTPUT_CHARS;
+    let append_settings = ToolSettings {
+        approval: errand.approve,
+        ..ToolSettings::default()
+    };
+    configuration
+        .policy
+        .tools
+        .insert("append".into(), append_settings);
+    // Levels are what the other tests are about.
+    configuration.policy.bumpers = false;
     let shared: Arc<dyn Store> = store.clone();
     let runtime = Runtime::builder()
         .store(shared)
@@ -65,10 +77,14 @@ async fn run(errand: Errand) -> anyhow::Result<Finished> {
 
     let request = SessionRequest::new(Which::Named(SESSION.parse()?)).workspace(errand.workspace);
     let mut session = runtime.session(request).await?;
+    let options = TurnOptions {
+        approver: errand.approve.then_some(&Always as &dyn Approver),
+        ..TurnOptions::default()
+    };
     let report = if errand.resume && !session.transcript().entries().is_empty() {
-        session.resume(TurnOptions::default()).await?
+        session.resume(options).await?
     } else {
-        session.run(errand.task, TurnOptions::default()).await?
+        session.run(errand.task, options).await?
     };
     Ok(Finished {
         answer: report.answer,
@@ -76,6 +92,15 @@ async fn run(errand: Errand) -> anyhow::Result<Finished> {
         error: report.error,
         commits: store.commits(),
     })
+}
+
+/// An owner who approves of everything.
+struct Always;
+
+impl Approver for Always {
+    fn decide<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer> {
+        Box::pin(std::future::ready(ApprovalAnswer::Grant))
+    }
 }
 
 /// A consequential tool: it adds its call's id to the ledger, and the line is on the disk when it returns.

@@ -1,0 +1,16 @@
+//! `run_command`.
+
+mod available;
+mod error;
+mod output;
+mod process;
+mod reach;
+mod record;
+mod settings;
+mod told;
+mod tool;
+
+pub use available::confinement_available;
+pub use error::CommandError;
+pub use settings::CommandSettings;
+pub use tool::run_command;

@@ -1,0 +1,167 @@
+//! `tidegate approvals`.
+
+use crate::ancestry;
+use crate::approver::{shown, sinks_in_short};
+use crate::args::{ApprovalsCommand, Global};
+use crate::environment;
+use crate::exit::Exit;
+use crate::output::{self, shortened};
+use jiff::Timestamp;
+use serde::Serialize;
+use tidegate_policy::{ApprovalId, Label, SessionId, SessionName, TurnId, escaped};
+use tidegate_runtime::{ApprovalRequest, decide_approval};
+use tidegate_store::{ApprovalFilter, ApprovalRecord, ApprovalState, Store};
+
+pub(crate) async fn run(global: &Global, command: ApprovalsCommand) -> anyhow::Result<Exit> {
+    let store = environment::store(global)?;
+    match command {
+        ApprovalsCommand::List => list(global, &*store).await?,
+        ApprovalsCommand::Grant(arg) => decide(global, &*store, arg.id, true).await?,
+        ApprovalsCommand::Refuse(arg) => decide(global, &*store, arg.id, false).await?,
+    }
+    Ok(Exit::Ok)
+}
+
+/// What is printed with `--json`.
+#[derive(Serialize)]
+struct ShownApproval<'a> {
+    id: ApprovalId,
+    state: &'static str,
+    session: SessionId,
+    name: Option<&'a SessionName>,
+    turn: TurnId,
+    label: Label,
+    created: String,
+    expires: String,
+    /// Everything the owner has to see; none if this version cannot read it.
+    request: Option<ApprovalRequest>,
+}
+
+impl<'a> ShownApproval<'a> {
+    fn of(record: &ApprovalRecord, name: Option<&'a SessionName>) -> Self {
+        Self {
+            id: record.id,
+            state: record.state.as_str(),
+            session: record.session,
+            name,
+            turn: record.turn,
+            label: record.label,
+            created: super::time(record.created_ms),
+            expires: super::time(record.expires_ms),
+            request: ApprovalRequest::read(record).ok(),
+        }
+    }
+}
+
+async fn list(global: &Global, store: &dyn Store) -> anyhow::Result<()> {
+    let filter = ApprovalFilter {
+        session: None,
+        state: Some(ApprovalState::Waiting),
+    };
+    let waiting = store.approvals(filter).await?;
+    if waiting.is_empty() && !global.json {
+        return output::line("nothing waits for approval");
+    }
+    let now = Timestamp::now().as_millisecond();
+    for (place, record) in waiting.iter().enumerate() {
+        let name = name_of(store, record.session).await?;
+        if global.json {
+            output::json(&ShownApproval::of(record, name.as_ref()))?;
+            continue;
+        }
+        if place > 0 {
+            output::line("")?;
+        }
+        let session = name.map_or_else(|| record.session.to_string(), |name| name.to_string());
+        output::line(&format!("{}  session {session}", record.id))?;
+        output::line(&format!(
+            "  asked {} ago; expires in {}",
+            span(now.saturating_sub(record.created_ms)),
+            span(record.expires_ms.saturating_sub(now)),
+        ))?;
+        match ApprovalRequest::read(record) {
+            Ok(request) => {
+                for line in shown(&request) {
+                    output::line(&format!("  {line}"))?;
+                }
+            }
+            Err(_) => {
+                output::line("  what it wants cannot be shown by this version; it can only be refused")?
+            }
+        }
+    }
+    if !global.json {
+        output::line("\nto decide: tidegate approvals grant ID, or tidegate approvals refuse ID")?;
+    }
+    Ok(())
+}
+
+async fn decide(global: &Global, store: &dyn Store, id: ApprovalId, grant: bool) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        !(grant && ancestry::is_started_by_a_tool()),
+        "a command that was started by a tool may not grant anything; run this yourself"
+    );
+    if grant && let Some(record) = store.approval(id).await? {
+        // What cannot be seen is not agreed to.
+        anyhow::ensure!(
+            record.state != ApprovalState::Waiting || ApprovalRequest::read(&record).is_ok(),
+            "what {id} wants cannot be shown by this version, so it cannot be granted; refuse it, or use the version that asked"
+        );
+    }
+    let record = decide_approval(store, id, grant).await?;
+    let name = name_of(store, record.session).await?;
+    if global.json {
+        return output::json(&ShownApproval::of(&record, name.as_ref()));
+    }
+    let what = ApprovalRequest::read(&record).map_or_else(
+        |_| "the call".to_owned(),
+        |request| {
+            let sinks = sinks_in_short(&request);
+            let to = if sinks.is_empty() {
+                String::new()
+            } else {
+                format!(" to {}", shortened(&sinks, 120))
+            };
+            format!("{}{to}", escaped(request.tool.as_str()))
+        },
+    );
+    let session = name.map_or_else(|| record.session.to_string(), |name| name.to_string());
+    let done = if grant { "granted, once" } else { "refused" };
+    output::line(&format!("{done}: {what}"))?;
+    output::line(&format!("  to go on: tidegate run --session {session} --resume"))
+}
+
+async fn name_of(store: &dyn Store, session: SessionId) -> anyhow::Result<Option<SessionName>> {
+    let record = store.session(session).await?;
+    Ok(record.and_then(|record| record.session.name))
+}
+
+/// A span of time in its largest unit, rounded down.
+fn span(milliseconds: i64) -> String {
+    let seconds = milliseconds.max(0) / 1_000;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_told_in_their_largest_unit() {
+        for (milliseconds, expected) in [
+            (-5, "0 s"),
+            (59_999, "59 s"),
+            (60_000, "1 min"),
+            (3_599_999, "59 min"),
+            (3_600_000, "1 h"),
+            (172_800_000, "2 days"),
+        ] {
+            assert_eq!(span(milliseconds), expected);
+        }
+    }
+}

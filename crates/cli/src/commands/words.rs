@@ -1,0 +1,14 @@
+//! States in the words of people.
+
+use tidegate_message::ResultStatus;
+
+/// How a call ended, in a word or two.
+pub(super) fn word(status: ResultStatus) -> &'static str {
+    match status {
+        ResultStatus::Ok => "ok",
+        ResultStatus::Error => "error",
+        ResultStatus::Refused => "refused",
+        ResultStatus::NotRun => "not run",
+        ResultStatus::Unknown => "outcome unknown",
+    }
+}

@@ -1,0 +1,353 @@
+//! What the runtime costs beside a loop that does the least.
+//!
+//! The baseline is a raw loop over the same HTTP client and the same parser of server-sent events: it keeps the
+//! history as bytes that are encoded already, puts each request together from them, reads the reply, and runs the
+//! same tool. It has no store, no gate, no retries and no events. Both talk to the strict fake server, which
+//! runs in a process of its own, so that processor time is the client's alone.
+//!
+//! A turn is: user text, a reply with one tool call, its result, a reply with text. Prints wall time and processor
+//! time a turn around 50 and 400 messages, for one agent and for 100 at once, as ratios to the baseline.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a benchmark ends by panicking"
+)]
+
+mod raw;
+
+use raw::Raw;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tidegate_message::{ProviderId, Tier};
+use tidegate_policy::Classification;
+use tidegate_providers::{OpenAi, OpenAiConfig};
+use tidegate_runtime::{Runtime, Session, SessionRequest, TurnOptions, Which};
+use tidegate_store::{Durability, SqliteStore, Store};
+use tidegate_testing::{FakeOpenAi, FakeReply};
+use tidegate_tools::TypedTool;
+
+/// Messages a turn adds to the history.
+const MESSAGES_A_TURN: usize = 4;
+/// Turns measured at each length.
+const TURNS: usize = 10;
+/// How often each is measured; the median counts.
+const REPEATS: usize = 7;
+/// Agents at once.
+const AGENTS: usize = 100;
+
+const SERVE: &str = "--serve";
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Square {
+    /// The number.
+    number: u64,
+}
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    if std::env::args().any(|argument| argument == SERVE) {
+        runtime.block_on(serve());
+        return;
+    }
+    let server = Server::start();
+    println!(
+        "loop, release build, strict fake server in its own process, {TURNS} turns measured at each length,"
+    );
+    println!("median of {REPEATS}; a turn is two model calls and one tool call\n");
+    println!(
+        "{:<34} {:>12} {:>12} {:>8} {:>8}",
+        "", "wall/turn", "cpu/turn", "wall x", "cpu x"
+    );
+    for messages in [50, 400] {
+        let raw = runtime.block_on(one_raw(&server, messages));
+        row(&format!("raw loop, {messages} messages"), raw, raw);
+        let ours = runtime.block_on(one_ours(&server, messages, Kind::Memory));
+        row(&format!("tidegate in memory, {messages} messages"), ours, raw);
+        let ours = runtime.block_on(one_ours(&server, messages, Kind::Process));
+        row(&format!("tidegate durable (process), {messages}"), ours, raw);
+        let ours = runtime.block_on(one_ours(&server, messages, Kind::Power));
+        row(&format!("tidegate durable (power), {messages}"), ours, raw);
+    }
+    let raw = runtime.block_on(many_raw(&server));
+    row(&format!("raw loop, {AGENTS} agents at once"), raw, raw);
+    let ours = runtime.block_on(many_ours(&server));
+    row(&format!("tidegate in memory, {AGENTS} agents"), ours, raw);
+    runtime.block_on(commits(&server));
+    runtime.block_on(memory(&server));
+}
+
+fn row(name: &str, cost: Cost, raw: Cost) {
+    let ratio = |ours: Duration, raw: Duration| ours.as_secs_f64() / raw.as_secs_f64();
+    println!(
+        "{name:<34} {:>9} us {:>9} us {:>8.2} {:>8.2}",
+        cost.wall.as_micros(),
+        cost.cpu.as_micros(),
+        ratio(cost.wall, raw.wall),
+        ratio(cost.cpu, raw.cpu)
+    );
+}
+
+/// What a turn cost.
+#[derive(Clone, Copy)]
+struct Cost {
+    wall: Duration,
+    cpu: Duration,
+}
+
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap(),
+        u32::try_from(time.tv_nsec).unwrap(),
+    )
+}
+
+struct Meter(Instant, Duration);
+
+impl Meter {
+    fn start() -> Self {
+        Self(Instant::now(), processor_time())
+    }
+
+    fn per(&self, turns: usize) -> Cost {
+        let turns = u32::try_from(turns).unwrap();
+        Cost {
+            wall: self.0.elapsed() / turns,
+            cpu: (processor_time() - self.1) / turns,
+        }
+    }
+}
+
+fn median(mut costs: Vec<Cost>) -> Cost {
+    costs.sort_by_key(|cost| cost.wall);
+    let wall = costs[costs.len() / 2].wall;
+    costs.sort_by_key(|cost| cost.cpu);
+    Cost {
+        wall,
+        cpu: costs[costs.len() / 2].cpu,
+    }
+}
+
+/// The turns before `messages` are reached, so that those measured lie around it.
+fn turns_before(messages: usize) -> usize {
+    (messages / MESSAGES_A_TURN).saturating_sub(TURNS / 2)
+}
+
+async fn one_raw(server: &Server, messages: usize) -> Cost {
+    let mut costs = Vec::new();
+    for _ in 0..REPEATS {
+        let mut raw = Raw::new(&server.base_url);
+        for turn in 0..turns_before(messages) {
+            raw.turn(&task(turn)).await;
+        }
+        let meter = Meter::start();
+        for turn in 0..TURNS {
+            raw.turn(&task(turn)).await;
+        }
+        costs.push(meter.per(TURNS));
+    }
+    median(costs)
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Memory,
+    Process,
+    Power,
+}
+
+fn store(kind: Kind, folder: &tempfile::TempDir) -> SqliteStore {
+    match kind {
+        Kind::Memory => SqliteStore::in_memory().unwrap(),
+        Kind::Process => SqliteStore::open(folder.path().join("bench.db"), Durability::Process).unwrap(),
+        Kind::Power => SqliteStore::open(folder.path().join("bench.db"), Durability::Power).unwrap(),
+    }
+}
+
+fn runtime(server: &Server, store: Arc<dyn Store>) -> Runtime {
+    let id = ProviderId::new("local");
+    let provider = OpenAi::new(OpenAiConfig::new(id, server.base_url.parse().unwrap()));
+    let square = TypedTool::new(
+        "square",
+        "The square of a number.",
+        |square: Square, _context| async move { Ok((square.number * square.number).to_string()) },
+    );
+    Runtime::builder()
+        .store(store)
+        .provider(Arc::new(provider), Classification::Restricted, 1_000)
+        .tier(Tier::Lite, vec!["local:small".parse().unwrap()])
+        .tool(Arc::new(square))
+        .without_file_tools()
+        .build()
+        .unwrap()
+}
+
+async fn session(runtime: &Runtime) -> Session {
+    let request = SessionRequest::new(Which::New).model_policy("LITE".parse().unwrap());
+    runtime.session(request).await.unwrap()
+}
+
+async fn turn(session: &mut Session, number: usize) {
+    let report = session.run(task(number), TurnOptions::default()).await.unwrap();
+    assert_eq!(report.answer, ANSWER, "{:?}", report.error);
+}
+
+async fn one_ours(server: &Server, messages: usize, kind: Kind) -> Cost {
+    let mut costs = Vec::new();
+    for _ in 0..REPEATS {
+        let folder = tempfile::tempdir().unwrap();
+        let runtime = runtime(server, Arc::new(store(kind, &folder)));
+        let mut session = session(&runtime).await;
+        for number in 0..turns_before(messages) {
+            turn(&mut session, number).await;
+        }
+        let meter = Meter::start();
+        for number in 0..TURNS {
+            turn(&mut session, number).await;
+        }
+        costs.push(meter.per(TURNS));
+    }
+    median(costs)
+}
+
+/// Turns of each agent when many run at once.
+const TURNS_OF_MANY: usize = 6;
+
+async fn many_raw(server: &Server) -> Cost {
+    let mut costs = Vec::new();
+    for _ in 0..3 {
+        let client = Raw::new(&server.base_url);
+        let meter = Meter::start();
+        let agents = (0..AGENTS).map(|_| async {
+            let mut raw = client.sharing_its_connections();
+            for number in 0..TURNS_OF_MANY {
+                raw.turn(&task(number)).await;
+            }
+        });
+        futures::future::join_all(agents).await;
+        costs.push(meter.per(AGENTS * TURNS_OF_MANY));
+    }
+    median(costs)
+}
+
+async fn many_ours(server: &Server) -> Cost {
+    let mut costs = Vec::new();
+    for _ in 0..3 {
+        let runtime = runtime(server, Arc::new(SqliteStore::in_memory().unwrap()));
+        let meter = Meter::start();
+        let agents = (0..AGENTS).map(|_| async {
+            let mut session = session(&runtime).await;
+            for number in 0..TURNS_OF_MANY {
+                turn(&mut session, number).await;
+            }
+        });
+        futures::future::join_all(agents).await;
+        costs.push(meter.per(AGENTS * TURNS_OF_MANY));
+    }
+    median(costs)
+}
+
+async fn commits(server: &Server) {
+    let store = SqliteStore::in_memory().unwrap();
+    let runtime = runtime(server, Arc::new(store.clone()));
+    let mut session = session(&runtime).await;
+    let before = store.transactions();
+    for number in 0..TURNS {
+        turn(&mut session, number).await;
+    }
+    let commits = store.transactions() - before;
+    println!(
+        "\ncommits a turn (two model calls, one read-only tool call): {:.1}",
+        commits as f64 / TURNS as f64
+    );
+}
+
+/// Memory in use by this process, in bytes.
+fn resident() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = statm.split_whitespace().nth(1).unwrap().parse().unwrap();
+    pages * u64::try_from(rustix::param::page_size()).unwrap()
+}
+
+async fn memory(server: &Server) {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = runtime(server, Arc::new(store(Kind::Process, &folder)));
+    let before = resident();
+    let mut session = session(&runtime).await;
+    for number in 0..400 {
+        turn(&mut session, number).await;
+    }
+    let grown = resident().saturating_sub(before);
+    println!(
+        "memory of one session after 400 turns (1,600 messages): {:.1} MB more than before it",
+        grown as f64 / 1e6
+    );
+}
+
+fn task(number: usize) -> String {
+    format!(
+        "Task {number}: what is the square of {number}? {}",
+        "Please be exact. ".repeat(8)
+    )
+}
+
+const ANSWER: &str = "The square is what the tool said it is; I have checked it twice and it holds.";
+
+/// The fake server, in a process of its own.
+struct Server {
+    process: Child,
+    base_url: String,
+}
+
+impl Server {
+    fn start() -> Self {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .arg(SERVE)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut base_url = String::new();
+        BufReader::new(process.stdout.as_mut().unwrap())
+            .read_line(&mut base_url)
+            .unwrap();
+        Self {
+            process,
+            base_url: base_url.trim().to_owned(),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Serves until it is killed: a call where a user message came last, text where a result did.
+async fn serve() {
+    let server = FakeOpenAi::answering(|request| {
+        let last = request
+            .messages()
+            .last()
+            .and_then(|message| message.get("role")?.as_str());
+        if last == Some("tool") {
+            FakeReply::text(ANSWER).in_pieces_of(64)
+        } else {
+            FakeReply::calls([("square", serde_json::json!({ "number": 12 }))])
+        }
+    });
+    let server = server.await.unwrap();
+    server.forget_requests();
+    println!("{}", server.base_url());
+    std::io::stdout().flush().unwrap();
+    std::future::pending::<()>().await;
+}

@@ -1,0 +1,28 @@
+//! The suite that every store has to pass.
+
+use crate::common::*;
+use std::sync::Arc;
+use tidegate_store::{SqliteStore, Store};
+use tidegate_testing::conformance;
+
+#[tokio::test]
+async fn a_store_in_a_file_keeps_the_contract() {
+    conformance::store(&|| {
+        Box::pin(async {
+            let (folder, path) = place();
+            let store = open(&path);
+            // SQLite holds the file open; its name may go.
+            drop(folder);
+            Arc::new(store) as Arc<dyn Store>
+        })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_store_in_memory_keeps_the_contract() {
+    conformance::store(&|| {
+        Box::pin(async { Arc::new(SqliteStore::in_memory().unwrap()) as Arc<dyn Store> })
+    })
+    .await;
+}

@@ -1,0 +1,71 @@
+//! Files of earlier schemas.
+
+use crate::common::*;
+use tidegate_policy::Classification;
+use tidegate_store::*;
+
+/// A file as the first version made it: the session `old`, with a turn, entries and a journal.
+fn version_1(path: &std::path::PathBuf) {
+    let taint = r#"{"label":{"classification":"INTERNAL","integrity":"UNTRUSTED"},"lineage":[]}"#;
+    let usage = r#"{"uncached":1,"cache_read":2,"cache_write":3,"output":4}"#;
+    let hello = r#"{"author":"person","content":[{"type":"text","text":"hello"}]}"#;
+    let connection = sqlite(path);
+    connection
+        .execute_batch(include_str!("../../src/sqlite/migrations/0001_sessions.sql"))
+        .unwrap();
+    connection
+        .execute_batch(&format!(
+            "PRAGMA application_id = {}; PRAGMA user_version = 1; PRAGMA journal_mode = WAL;
+             INSERT INTO meta (name, value) VALUES ('program', '0.0.9');
+             INSERT INTO sessions VALUES (1, '{}', 'old', 'local', 'in_turn', '{}', 3, 'auto', 'CONFIDENTIAL',
+                 '{taint}', 'hello', '{usage}', 1, 1, 1000, 2000);
+             INSERT INTO setups VALUES (1, '/home/owner', 'You keep secrets.', '[]');
+             INSERT INTO entries VALUES (1, 1, '{}', 'PUBLIC', 'TRUSTED', 'user', '{hello}');
+             INSERT INTO events VALUES (1, 1, 1, 1500, NULL, 'PUBLIC', 'TRUSTED', 'turn.started',
+                 '{{\"kind\":\"turn.started\"}}');",
+            0x5464_6774,
+            session(1),
+            turn(7),
+            turn(7),
+        ))
+        .unwrap();
+}
+
+#[test]
+fn a_file_of_schema_1_is_brought_up_with_all_that_is_in_it() {
+    let (_folder, path) = place();
+    version_1(&path);
+    for _ in 0..2 {
+        let store = open(&path);
+        let summary = run(store.summary(session(1))).unwrap().unwrap();
+        assert_eq!(summary.title, "hello");
+        let record = summary.record;
+        assert_eq!((record.turns, record.state), (3, SessionState::InTurn(turn(7))));
+        assert_eq!(record.acknowledged, Classification::Public);
+        assert_eq!((record.created_ms, record.changed_ms), (1_000, 2_000));
+        assert_eq!(text_of(&run(store.entries(session(1))).unwrap()[0]), "hello");
+        assert_eq!(run(store.events(EventFilter::default())).unwrap().len(), 1);
+        assert_eq!(run(store.approvals(ApprovalFilter::default())).unwrap(), vec![]);
+        run(store.close());
+    }
+    let version: i64 = sqlite(&path)
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(version, 2);
+}
+
+#[test]
+fn a_file_that_was_brought_up_takes_what_is_new() {
+    let (_folder, path) = place();
+    version_1(&path);
+    let store = open(&path);
+    let patch = SessionPatch {
+        acknowledged: Some(Classification::Confidential),
+        ..SessionPatch::default()
+    };
+    let ask = crate::approvals::ask(1, "call_2_0", 7);
+    commit(&store, vec![Write::PatchSession(session(1), patch), ask]).unwrap();
+    assert_eq!(run(store.approvals(ApprovalFilter::default())).unwrap().len(), 1);
+    let record = run(store.session(session(1))).unwrap().unwrap();
+    assert_eq!(record.acknowledged, Classification::Confidential);
+}
