@@ -1,10 +1,5 @@
 //! What the documentation lists is what the program has.
-#![expect(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "tests fail by panicking"
-)]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use serde_json::Value;
 use std::fmt::Write as _;

@@ -123,7 +123,7 @@ mod tests {
     use std::path::Path;
 
     fn read(text: &str) -> String {
-        match parse(text, &[Path::new("/work/space"), Path::new("/link")]) {
+        match parse(text, &[Path::new("/desk/space"), Path::new("/link")]) {
             Ok(Asked { path, folder }) => format!("{}{}", shown(&path), if folder { " folder" } else { "" }),
             Err(error) => error.to_string(),
         }
@@ -149,10 +149,10 @@ mod tests {
             ("./", ". folder".into()),
             (" ", " ".into()),
             ("..a/...", "..a/...".into()),
-            ("/work/space", ".".into()),
-            ("/work/space/a/b", "a/b".into()),
-            ("/work/space/../space/a", "a".into()),
-            ("/../work/space/a", "a".into()),
+            ("/desk/space", ".".into()),
+            ("/desk/space/a/b", "a/b".into()),
+            ("/desk/space/../space/a", "a".into()),
+            ("/../desk/space/a", "a".into()),
             ("/link/a", "a".into()),
             (
                 "",
@@ -166,8 +166,8 @@ mod tests {
             ("a/../../b", outside("a/../../b")),
             ("/", outside("/")),
             ("/etc/passwd", outside("/etc/passwd")),
-            ("/work/space2/a", outside("/work/space2/a")),
-            ("/work/space/../other", outside("/work/space/../other")),
+            ("/desk/space2/a", outside("/desk/space2/a")),
+            ("/desk/space/../other", outside("/desk/space/../other")),
             ("../space/a", outside("../space/a")),
         ];
         for (text, expected) in table {

@@ -102,9 +102,13 @@ pub(crate) fn is_attended(global: &Global) -> bool {
 
 /// The runtime in effect.
 pub(crate) fn runtime(global: &Global, overrides: Vec<Override>) -> anyhow::Result<Runtime> {
-    let loaded = configuration(global, overrides)?;
+    runtime_of(global, &configuration(global, overrides)?)
+}
+
+/// The runtime of a configuration that is loaded already.
+pub(crate) fn runtime_of(global: &Global, loaded: &Loaded) -> anyhow::Result<Runtime> {
     let launcher = Launcher::this_program().context("the system does not tell which program this is")?;
-    let builder = Runtime::configured(&loaded, &data_folder(global)?, &variables())?;
+    let builder = Runtime::configured(loaded, &data_folder(global)?, &variables())?;
     Ok(builder
         .commands(launcher)
         .asker(Arc::new(TerminalAsker::new(is_attended(global))))

@@ -42,8 +42,9 @@ impl Drop for Question {
     }
 }
 
-/// Shows a question, with the cursor behind it.
+/// Shows a question, with the cursor behind it. What was typed before it could be seen is no answer to it.
 pub(crate) fn prompt(question: &str) {
+    forget_typed();
     let mut out = anstream::stderr().lock();
     // Nobody is asked where nothing can be shown: reading then finds the end of the input.
     let _ = write!(out, "{QUESTION}{}{QUESTION:#}", printable(question)).and_then(|()| out.flush());
@@ -51,7 +52,6 @@ pub(crate) fn prompt(question: &str) {
 
 /// The answer to a question that was just put, without blanks around it; none at the end of the input.
 pub(crate) async fn answer() -> io::Result<Option<String>> {
-    forget_typed();
     let line = read_line().await?;
     if line.is_none() {
         output::tell("");
@@ -124,7 +124,7 @@ async fn read_line() -> io::Result<Option<String>> {
     tokio::task::spawn_blocking(read).await?
 }
 
-/// Throws away what was typed and not read yet: an answer is to a question that was seen.
+/// Throws away what was typed and not read yet.
 fn forget_typed() {
     #[cfg(unix)]
     if io::stdin().is_terminal() {

@@ -79,17 +79,17 @@ impl PathLabel {
 /// use std::path::Path;
 /// use tidegate_policy::{Classification::*, PathRules, SinkLevel};
 ///
-/// let rules = PathRules::builder("/home/ann/work")
+/// let rules = PathRules::builder("/home/ann/desk")
 ///     .pattern("finance/**", Restricted)
-///     .own("/home/ann/work/tidegate.toml")
+///     .own("/home/ann/desk/tidegate.toml")
 ///     .build()?;
 /// let level = |path| rules.classify(Path::new(path)).classification;
 ///
-/// assert_eq!(level("/home/ann/work/finance/q3.md"), Restricted);
-/// assert_eq!(level("/home/ann/work/public/faq.md"), Public);
-/// assert_eq!(level("/home/ann/work/readme.md"), Internal);
+/// assert_eq!(level("/home/ann/desk/finance/q3.md"), Restricted);
+/// assert_eq!(level("/home/ann/desk/public/faq.md"), Public);
+/// assert_eq!(level("/home/ann/desk/readme.md"), Internal);
 /// assert_eq!(level("/etc/hosts"), Confidential);
-/// assert_eq!(rules.sink(Path::new("/home/ann/work/tidegate.toml")), SinkLevel::OwnFile);
+/// assert_eq!(rules.sink(Path::new("/home/ann/desk/tidegate.toml")), SinkLevel::OwnFile);
 /// # Ok::<(), tidegate_policy::PathRulesError>(())
 /// ```
 #[derive(Clone, Debug)]

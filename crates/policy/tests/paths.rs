@@ -202,20 +202,20 @@ fn own_files_win_wherever_they_lie_and_are_never_a_sink() {
 
 #[test]
 fn a_session_workspace_in_the_data_folder_is_excepted_but_not_the_own_files_in_it() {
-    let rules = PathRules::builder("/data/work/s1")
+    let rules = PathRules::builder("/data/desk/s1")
         .own("/data")
-        .session_workspace("/data/work/s1")
-        .own("/data/work/s1/tidegate.toml")
+        .session_workspace("/data/desk/s1")
+        .own("/data/desk/s1/tidegate.toml")
         .build()
         .unwrap();
-    check(&rules, "/data/work/s1", Internal, PathRule::Workspace);
-    check(&rules, "/data/work/s1/a", Internal, PathRule::Workspace);
-    check(&rules, "/data/work/s1/public/a", Public, PathRule::LevelFolder);
+    check(&rules, "/data/desk/s1", Internal, PathRule::Workspace);
+    check(&rules, "/data/desk/s1/a", Internal, PathRule::Workspace);
+    check(&rules, "/data/desk/s1/public/a", Public, PathRule::LevelFolder);
     for own in [
-        "/data/work/s1/tidegate.toml",
-        "/data/work/s2/a",
-        "/data/work/s10",
-        "/data/work",
+        "/data/desk/s1/tidegate.toml",
+        "/data/desk/s2/a",
+        "/data/desk/s10",
+        "/data/desk",
         "/data",
         "/data/store.db",
     ] {
@@ -225,8 +225,8 @@ fn a_session_workspace_in_the_data_folder_is_excepted_but_not_the_own_files_in_i
 
 #[test]
 fn a_workspace_in_an_own_folder_is_own_unless_excepted() {
-    let rules = PathRules::builder("/data/work").own("/data").build().unwrap();
-    check(&rules, "/data/work/a", Restricted, PathRule::OwnFile);
+    let rules = PathRules::builder("/data/desk").own("/data").build().unwrap();
+    check(&rules, "/data/desk/a", Restricted, PathRule::OwnFile);
     let both = PathRules::builder("/data")
         .own("/data")
         .session_workspace("/data")
@@ -235,12 +235,12 @@ fn a_workspace_in_an_own_folder_is_own_unless_excepted() {
     check(&both, "/data/a", Restricted, PathRule::OwnFile);
     let excepted_elsewhere = PathRules::builder("/w")
         .own("/data")
-        .session_workspace("/data/work/s2")
+        .session_workspace("/data/desk/s2")
         .build()
         .unwrap();
     check(
         &excepted_elsewhere,
-        "/data/work/s2/a",
+        "/data/desk/s2/a",
         Confidential,
         PathRule::Outside,
     );

@@ -9,8 +9,6 @@
 //! time a turn around 50 and 400 messages, for one agent and for 100 at once, as ratios to the baseline.
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
     clippy::indexing_slicing,
     reason = "a benchmark ends by panicking"
 )]

@@ -18,6 +18,9 @@ use tidegate_tools::Cancel as _;
 use tokio::sync::SemaphorePermit;
 use tokio::time::Instant;
 
+/// From when on a model counts as thinking: what happened so far is stored then, and not only with its reply.
+const THINKING: Duration = Duration::from_millis(20);
+
 /// How a model call ended.
 pub(crate) enum ModelEnd {
     /// With a complete reply.
@@ -287,16 +290,28 @@ impl Turn<'_> {
             tool_choice: call.tool_choice,
         };
         let started = Instant::now();
-        // The facts so far are stored while the model thinks: they cost no time of their own.
+        let mut shown = 0;
+        // While the model thinks, the facts so far are stored, so that others see what goes on. A reply that
+        // comes at once takes them along into its own commit.
         let waiting = self.take_waiting();
         let store = self.store();
-        let mut shown = 0;
-        let stored = async {
-            self.tell(store.commit(waiting).await?.events);
-            Ok::<(), RuntimeError>(())
+        let (unstored, ended) = {
+            let mut streaming = std::pin::pin!(self.stream(slot, request, &mut shown));
+            tokio::select! {
+                biased;
+                ended = &mut streaming => (waiting, ended),
+                () = tokio::time::sleep(THINKING) => {
+                    let stored = async {
+                        self.tell(store.commit(waiting).await?.events);
+                        Ok::<(), RuntimeError>(())
+                    };
+                    let (stored, ended) = tokio::join!(stored, streaming);
+                    stored?;
+                    (Vec::new(), ended)
+                }
+            }
         };
-        let (stored, ended) = tokio::join!(stored, self.stream(slot, request, &mut shown));
-        stored?;
+        self.put_back(unstored);
         let Some(ended) = ended else {
             return Ok(TryEnd::Call(ModelEnd::Cancelled));
         };

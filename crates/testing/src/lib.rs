@@ -4,6 +4,7 @@
 //!   service refuses ([`check_request`]), streams its replies in pieces of any size, and breaks off where it
 //!   is told to.
 //! - [`FaultServer`] is a server that goes wrong to the byte: cut, reset, hanging, slow, broken, refusing.
+//! - [`Cassette`] records what a real server answers, without its secrets, and plays it again.
 //! - [`conformance`] holds the suites for providers, tools and stores of your own.
 //! - [`assert_complete`] checks that a [`Scripted`](tidegate_providers::Scripted) model said all it had to say.
 //! - [`prefix_of`] checks that one request is the beginning of the next.
@@ -25,12 +26,14 @@
 //! **Not here:** anything a program needs when it runs; this is for dev-dependencies. Its checks fail by
 //! panicking, as tests do.
 
+mod cassette;
 pub mod conformance;
 mod fault;
 mod openai;
 mod prefix;
 mod scripted;
 
+pub use cassette::{Cassette, CassetteError};
 pub use fault::{At, ChunkFault, Fault, FaultServer, Framing, Gate, SilentPort, refused_port};
 pub use openai::{FakeBody, FakeOpenAi, FakeReply, RecordedRequest, Violation, check_request};
 pub use prefix::{PrefixBreak, prefix_of};

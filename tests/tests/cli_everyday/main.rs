@@ -18,5 +18,6 @@ mod doctor;
 mod harness;
 mod init;
 mod lines;
+mod reload;
 mod screen;
 mod tools;

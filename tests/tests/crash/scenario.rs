@@ -42,6 +42,7 @@ impl Place {
             ("b.txt", "gamma\n"),
             ("big.txt", &long_text()),
             ("confidential/plan.md", "buy the weir\n"),
+            ("confidential/log.md", "third z\n"),
             ("notes/log.md", "first x\nsecond y\n"),
         ] {
             fs::write(workspace.join(file), content).unwrap();
@@ -112,7 +113,7 @@ fn switch(to: &str) -> (&'static str, Value) {
     )
 }
 
-/// The replies to the first task: 33 calls of tools that can be run or refused, and two tier switches.
+/// The replies to the first task: 35 calls of tools that can be run or refused, and two tier switches.
 fn reply(said: usize) -> FakeReply {
     let search = ("search_files", json!({ "pattern": "beta", "path": "a.txt" }));
     match said {
@@ -144,8 +145,20 @@ fn reply(said: usize) -> FakeReply {
         .with_raw_call("append", "{\"text\": \"half")
         .with_raw_call("append", "{\"text\": \"five\"}")
         .into(),
-        // The session becomes CONFIDENTIAL.
-        6 => calls([append("six"), read("confidential/plan.md"), append("seven")]).into(),
+        // The session becomes CONFIDENTIAL, by a call that is journalled. What stands in the same message is judged
+        // by what the session held before, also when it is run by another process.
+        6 => {
+            let edit =
+                json!({ "path": "confidential/log.md", "old_text": "third z", "new_text": "third zz" });
+            calls([
+                append("six"),
+                ("edit_file", edit),
+                append("seven"),
+                write("notes/late.md"),
+                read("confidential/plan.md"),
+            ])
+            .into()
+        }
         // A write-down, which is refused, and a write that is not.
         7 => calls([
             write("public/leak.md"),

@@ -28,7 +28,11 @@ const BENCHES: [Bench; 2] = [
 ];
 
 fn agent_loop(shell: &Shell) -> anyhow::Result<()> {
-    cmd!(shell, "cargo bench --locked --package tidegate-runtime --bench agent_loop").run()?;
+    cmd!(
+        shell,
+        "cargo bench --locked --package tidegate-runtime --bench agent_loop"
+    )
+    .run()?;
     Ok(())
 }
 

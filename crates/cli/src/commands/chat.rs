@@ -2,6 +2,7 @@
 
 mod command;
 mod input;
+mod reload;
 mod show;
 
 use crate::activity::Activity;
@@ -15,6 +16,7 @@ use crate::terminal::Saved;
 use command::{Command, Line};
 use futures::FutureExt as _;
 use input::{Input, Typed};
+use reload::Watched;
 use std::io::{self, IsTerminal as _, Write as _};
 use tidegate_message::ModelPolicy;
 use tidegate_policy::{Classification, SessionId};
@@ -25,7 +27,8 @@ use tidegate_runtime::{
 
 pub(crate) async fn run(global: &Global, args: ChatArgs) -> anyhow::Result<Exit> {
     let is_interactive = !global.json && io::stdin().is_terminal() && io::stdout().is_terminal();
-    let runtime = environment::runtime(global, Vec::new())?;
+    let loaded = environment::configuration(global, Vec::new())?;
+    let runtime = environment::runtime_of(global, &loaded)?;
     let mut request = SessionRequest::new(match args.session {
         None => Which::New,
         // An id has the characters of a name, so it is looked for first.
@@ -42,6 +45,7 @@ pub(crate) async fn run(global: &Global, args: ChatArgs) -> anyhow::Result<Exit>
     };
     let chat = Chat {
         global,
+        watched: Watched::new(&loaded),
         runtime,
         input,
         is_interactive,
@@ -57,6 +61,7 @@ pub(crate) async fn run(global: &Global, args: ChatArgs) -> anyhow::Result<Exit>
 struct Chat<'a> {
     global: &'a Global,
     runtime: Runtime,
+    watched: Watched,
     input: Input,
     /// Whether a person types at a terminal; else each line of the input is a message.
     is_interactive: bool,
@@ -114,7 +119,10 @@ impl Chat<'_> {
                     self.tell(&why)?;
                     Next::On(Box::new(session))
                 }
-                Line::Message(text) => self.turn(session, Task::Say(text)).await?,
+                Line::Message(text) => {
+                    let session = self.up_to_date(session).await?;
+                    self.turn(session, Task::Say(text)).await?
+                }
                 Line::Command(command) => self.command(session, command).await?,
             };
             match next {
@@ -248,6 +256,42 @@ impl Chat<'_> {
             }
         }
         Ok(Next::On(Box::new(session)))
+    }
+
+    /// The same session under the configuration as it is now. If a changed file cannot be used, that is told and
+    /// the configuration before it stays in effect.
+    async fn up_to_date(&mut self, session: Session) -> anyhow::Result<Session> {
+        if !self.watched.has_changed() {
+            return Ok(session);
+        }
+        let loaded = environment::configuration(self.global, Vec::new());
+        let refused = match loaded.and_then(|loaded| environment::runtime_of(self.global, &loaded)) {
+            Err(error) => error,
+            Ok(runtime) => {
+                let request = SessionRequest::new(Which::Existing(session.id().to_string()));
+                drop(session);
+                match runtime.session(request.clone()).await {
+                    Ok(session) => {
+                        self.runtime = runtime;
+                        if !self.global.json {
+                            output::aside("(the configuration has changed and is in effect now)");
+                        }
+                        return Ok(session);
+                    }
+                    Err(error) => {
+                        self.tell_not_reloaded(error.into());
+                        return Ok(self.runtime.session(request).await?);
+                    }
+                }
+            }
+        };
+        self.tell_not_reloaded(refused);
+        Ok(session)
+    }
+
+    fn tell_not_reloaded(&self, error: anyhow::Error) {
+        let error = error.context("the changed configuration is not used; the one before stays in effect");
+        output::error(&error, self.global.json);
     }
 
     /// The same session with another policy, or as it was if that is not possible.

@@ -5,7 +5,7 @@ use super::classify::Refusal;
 use super::encode::encode_request;
 use super::endpoint::Endpoint;
 use super::read::{Failure, Read, Reader};
-use crate::{ModelRequest, ProviderError, StreamEvent};
+use crate::{ErrorClass, HistoryError, ModelRequest, ProviderError, StreamEvent};
 use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use std::collections::VecDeque;
@@ -48,6 +48,14 @@ impl Exchange {
             }
             self.phase = match std::mem::replace(&mut self.phase, Phase::Over) {
                 Phase::Before => {
+                    // The system prompt alone would get an answer to nothing.
+                    if self.request.history.is_empty() {
+                        let empty = HistoryError::Empty;
+                        return Err(self
+                            .endpoint
+                            .error(ErrorClass::BadRequest, empty.to_string())
+                            .caused_by(empty));
+                    }
                     let response = self
                         .endpoint
                         .send(encode_request(self.endpoint.id(), &self.request))

@@ -15,10 +15,15 @@ fn sent(names: &[&str]) -> Vec<String> {
         ..Talk::asking("?").request()
     };
     let body = check_request(&encode_request(&ProviderId::new("fake"), &request)).unwrap();
-    let tools = body["tools"].as_array().unwrap();
+    let tools = body.get("tools").and_then(serde_json::Value::as_array).unwrap();
     tools
         .iter()
-        .map(|tool| tool["function"]["name"].as_str().unwrap().to_owned())
+        .map(|tool| {
+            tool.pointer("/function/name")
+                .and_then(|name| name.as_str())
+                .unwrap()
+                .to_owned()
+        })
         .collect()
 }
 

@@ -65,6 +65,11 @@ impl Turn<'_> {
         writes
     }
 
+    /// Puts back what was taken out and not stored: it comes before what has been noted since.
+    pub(crate) fn put_back(&mut self, writes: Vec<Write>) {
+        self.waiting.writes.splice(0..0, writes);
+    }
+
     pub(super) fn checkpoint(&self) -> Result<Write, RuntimeError> {
         let data = self.run.save().map_err(|cause| self.fault(cause))?;
         let checkpoint = Checkpoint {

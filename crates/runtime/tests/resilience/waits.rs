@@ -26,15 +26,14 @@ async fn waits(failure: Fault, expected: RangeInclusive<u64>) {
         "{failure:?}: {waits:?}, not {expected:?}"
     );
     assert!(before.elapsed() >= Duration::from_millis(*expected.start()));
+    let story = seen.story();
+    let calls = story
+        .iter()
+        .filter(|line| !line.starts_with("failed "))
+        .collect::<Vec<_>>();
     assert_eq!(
-        seen.story(),
-        [
-            "call a:model-a",
-            &seen.story()[1],
-            "try 2",
-            "call a:model-a",
-            "reply a:model-a"
-        ]
+        calls,
+        ["call a:model-a", "try 2", "call a:model-a", "reply a:model-a"]
     );
 }
 

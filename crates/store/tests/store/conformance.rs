@@ -7,22 +7,17 @@ use tidegate_testing::conformance;
 
 #[tokio::test]
 async fn a_store_in_a_file_keeps_the_contract() {
+    let folders = std::sync::Mutex::new(Vec::new());
     conformance::store(&|| {
-        Box::pin(async {
-            let (folder, path) = place();
-            let store = open(&path);
-            // SQLite holds the file open; its name may go.
-            drop(folder);
-            Arc::new(store) as Arc<dyn Store>
-        })
+        let (folder, path) = place();
+        folders.lock().unwrap().push(folder);
+        Box::pin(async move { Arc::new(open(&path)) as Arc<dyn Store> })
     })
     .await;
 }
 
 #[tokio::test]
 async fn a_store_in_memory_keeps_the_contract() {
-    conformance::store(&|| {
-        Box::pin(async { Arc::new(SqliteStore::in_memory().unwrap()) as Arc<dyn Store> })
-    })
-    .await;
+    conformance::store(&|| Box::pin(async { Arc::new(SqliteStore::in_memory().unwrap()) as Arc<dyn Store> }))
+        .await;
 }

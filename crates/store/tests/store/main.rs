@@ -8,6 +8,7 @@
 mod approvals;
 mod common;
 mod concurrency;
+mod conformance;
 mod content;
 mod crash;
 mod damage;

@@ -82,7 +82,11 @@ async fn a_reply_ends_the_stream(case: &dyn ProviderCase) {
     let reply = end.unwrap_or_else(|error| panic!("a good answer is a reply, not {error}"));
     assert_eq!(text, said, "the text that is streamed is the text of the reply");
     assert_eq!(reply.model.provider(), subject.id(), "a reply names its provider");
-    assert_eq!(reply.model.name(), "model", "a reply names the model that was asked");
+    assert_eq!(
+        reply.model.name(),
+        "model",
+        "a reply names the model that was asked"
+    );
     let texts: String = reply
         .parts
         .iter()
@@ -100,7 +104,11 @@ async fn a_reply_ends_the_stream(case: &dyn ProviderCase) {
             ReplyPart::Text(_) | ReplyPart::Reasoning(_) => None,
         })
         .collect();
-    assert_eq!(calls, [("look", r#"{"at": "a"}"#)], "arguments are kept as the model wrote them");
+    assert_eq!(
+        calls,
+        [("look", r#"{"at": "a"}"#)],
+        "arguments are kept as the model wrote them"
+    );
 }
 
 async fn an_error_ends_the_stream(case: &dyn ProviderCase) {
@@ -122,7 +130,11 @@ async fn nothing_happens_unasked(case: &dyn ProviderCase) {
     assert!(end.is_ok(), "a stream that is never polled uses nothing up");
     assert_eq!(text, "hello");
     if !case.sent().is_empty() {
-        assert_eq!(case.sent().len() - before, 1, "a stream that is never polled sends nothing");
+        assert_eq!(
+            case.sent().len() - before,
+            1,
+            "a stream that is never polled sends nothing"
+        );
     }
 }
 
@@ -164,10 +176,16 @@ async fn invalid_histories_are_refused(case: &dyn ProviderCase) {
         ("results without calls", &unasked),
     ];
     for (what, history) in histories {
-        let subject = case.saying(vec![ScriptedReply::text("hello"), ScriptedReply::text("hello")]).await;
+        let subject = case
+            .saying(vec![ScriptedReply::text("hello"), ScriptedReply::text("hello")])
+            .await;
         let (_, end) = to_the_end(&*subject, request(history.to_vec())).await;
         match end {
-            Err(error) => assert_eq!(error.class, ErrorClass::BadRequest, "{what} is a bad request: {error}"),
+            Err(error) => assert_eq!(
+                error.class,
+                ErrorClass::BadRequest,
+                "{what} is a bad request: {error}"
+            ),
             Ok(_) => panic!("{what} is refused"),
         }
     }
@@ -175,7 +193,9 @@ async fn invalid_histories_are_refused(case: &dyn ProviderCase) {
 
 async fn requests_are_prefixes(case: &dyn ProviderCase) {
     let call = ScriptedReply::text("I look.").with_raw_call("look", "{}");
-    let subject = case.saying(vec![call.clone(), ScriptedReply::text("It says 42.")]).await;
+    let subject = case
+        .saying(vec![call.clone(), ScriptedReply::text("It says 42.")])
+        .await;
     let again = case.saying(vec![call]).await;
     let before = case.sent().len();
     let first = asking("What is there?");
@@ -192,7 +212,10 @@ async fn requests_are_prefixes(case: &dyn ProviderCase) {
         .collect();
     history.push(entry(3, Body::Results(ToolResults { results })));
     let (_, end) = to_the_end(&*subject, request(history)).await;
-    assert!(end.is_ok(), "what a provider said, with results, can be sent back to it: {end:?}");
+    assert!(
+        end.is_ok(),
+        "what a provider said, with results, can be sent back to it: {end:?}"
+    );
     // Another instance, with nothing cached.
     let fresh = asking("What is there?");
     let (_, end) = to_the_end(&*again, fresh).await;
@@ -204,7 +227,11 @@ async fn requests_are_prefixes(case: &dyn ProviderCase) {
             panic!("the next request begins with the one before: {broken}");
         }
     } else {
-        assert!(sent.is_empty(), "three calls are three requests, not {}", sent.len() - before);
+        assert!(
+            sent.is_empty(),
+            "three calls are three requests, not {}",
+            sent.len() - before
+        );
     }
 }
 
@@ -252,7 +279,12 @@ fn request(history: Vec<Arc<Entry>>) -> ModelRequest {
 }
 
 fn entry(seq: u64, body: Body) -> Arc<Entry> {
-    Arc::new(Entry::new(EntrySeq(seq), TurnId::from_bits(1), Label::BOTTOM, body))
+    Arc::new(Entry::new(
+        EntrySeq(seq),
+        TurnId::from_bits(1),
+        Label::BOTTOM,
+        body,
+    ))
 }
 
 fn user(seq: u64, text: &str) -> Arc<Entry> {
@@ -314,5 +346,10 @@ fn results(seq: u64, of: u64) -> Arc<Entry> {
         arguments: "{}".into(),
     };
     let result = ToolResult::text(&call, ResultStatus::Ok, Label::BOTTOM, "42");
-    entry(seq, Body::Results(ToolResults { results: vec![result] }))
+    entry(
+        seq,
+        Body::Results(ToolResults {
+            results: vec![result],
+        }),
+    )
 }

@@ -62,9 +62,19 @@ fn definition_is_valid(case: &ToolCase<'_>) {
     let definition = tool.definition();
     let name = &definition.spec.name;
     assert_eq!(definition, tool.definition(), "the definition is constant");
-    assert_eq!(definition, (case.tool)().definition(), "the definition is the same for each that is made");
-    assert_eq!(*name, definition.policy.name, "the name is the same for models and the gate");
-    assert!(!definition.spec.description.trim().is_empty(), "models are told what {name} does");
+    assert_eq!(
+        definition,
+        (case.tool)().definition(),
+        "the definition is the same for each that is made"
+    );
+    assert_eq!(
+        *name, definition.policy.name,
+        "the name is the same for models and the gate"
+    );
+    assert!(
+        !definition.spec.description.trim().is_empty(),
+        "models are told what {name} does"
+    );
     let mut registry = Registry::new();
     if let Err(error) = registry.register(Arc::clone(&tool)) {
         panic!("{name} can be registered: {error}");
@@ -96,14 +106,22 @@ async fn good_arguments_are_prepared_without_effect(case: &ToolCase<'_>, argumen
     let mut prepared = prepare(&*tool, arguments, &context()).await;
     let resources = prepared.resources().to_vec();
     let again = prepare(&*tool, arguments, &context()).await;
-    assert_eq!(resources, again.resources(), "the same arguments name the same resources");
+    assert_eq!(
+        resources,
+        again.resources(),
+        "the same arguments name the same resources"
+    );
     drop(again);
     match in_time("labels are read again", prepared.reread()).await {
         Ok(reread) => assert_eq!(resources, reread, "nothing has changed: the labels are the same"),
         Err(error) => panic!("labels can be read again: {error}"),
     }
     drop(prepared);
-    assert_eq!(before, folders(&case.watched), "preparing {arguments} has no effect");
+    assert_eq!(
+        before,
+        folders(&case.watched),
+        "preparing {arguments} has no effect"
+    );
 }
 
 async fn bad_arguments_are_told(case: &ToolCase<'_>, arguments: &Value) {
@@ -121,13 +139,23 @@ async fn bad_arguments_are_told(case: &ToolCase<'_>, arguments: &Value) {
             let context = context();
             let told = match in_time("preparing ends", tool.prepare(map, &context)).await {
                 Err(error) => Some(error.message),
-                Ok(prepared) => in_time("running ends", prepared.run(context)).await.err().map(|error| error.message),
+                Ok(prepared) => in_time("running ends", prepared.run(context))
+                    .await
+                    .err()
+                    .map(|error| error.message),
             };
             told.unwrap_or_else(|| panic!("{name} does not take {arguments}"))
         }
     };
-    assert!(!message.trim().is_empty(), "what is wrong with {arguments} is said");
-    assert_eq!(before, folders(&case.watched), "bad arguments {arguments} have no effect");
+    assert!(
+        !message.trim().is_empty(),
+        "what is wrong with {arguments} is said"
+    );
+    assert_eq!(
+        before,
+        folders(&case.watched),
+        "bad arguments {arguments} have no effect"
+    );
 }
 
 async fn cancelling_ends_it(case: &ToolCase<'_>, arguments: &Value) {
@@ -213,7 +241,9 @@ fn folders(watched: &[PathBuf]) -> BTreeMap<PathBuf, Vec<u8>> {
 fn read_folder(folder: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
     let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for entry in entries {
-        let path = entry.unwrap_or_else(|error| panic!("{}: {error}", folder.display())).path();
+        let path = entry
+            .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+            .path();
         if path.is_dir() {
             files.insert(path.clone(), Vec::new());
             read_folder(&path, files);

@@ -123,7 +123,8 @@ impl Fault {
 
     /// An error of this status, told in OpenAI's form.
     pub fn error(status: u16) -> Self {
-        let error = json!({"error": {"message": format!("told to answer {status}"), "type": "fault", "code": null}});
+        let error =
+            json!({"error": {"message": format!("told to answer {status}"), "type": "fault", "code": null}});
         Self::raw(status, "application/json", error.to_string())
     }
 

@@ -29,7 +29,12 @@ pub(super) fn acts(fault: &Fault, model: &str, before: usize) -> VecDeque<Act> {
     };
     let head = head(fault, body.len());
     if let Head::Endless = fault.head {
-        writer.part(head.slice(..head.len().saturating_sub(2)), At::Head, |piece| piece, usize::MAX);
+        writer.part(
+            head.slice(..head.len().saturating_sub(2)),
+            At::Head,
+            |piece| piece,
+            usize::MAX,
+        );
         writer.acts.push_back(Act::HeadersForever);
         return writer.acts;
     }
@@ -90,7 +95,9 @@ impl Writer<'_> {
             End::Good => None,
             End::Cut(at) | End::Reset(at) => within(at),
         };
-        let dripping = matches!(place(0), At::Body(_)).then_some(self.fault.drip.as_ref()).flatten();
+        let dripping = matches!(place(0), At::Body(_))
+            .then_some(self.fault.drip.as_ref())
+            .flatten();
         let mut sent = 0;
         while !self.over {
             if let Some((at, gate)) = &hang

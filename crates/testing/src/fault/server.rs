@@ -120,7 +120,10 @@ impl FaultServer {
 
     /// Adds answers to the end of the script.
     pub fn then<F: Into<Fault>>(&self, script: impl IntoIterator<Item = F>) {
-        self.shared.state().script.extend(script.into_iter().map(Into::into));
+        self.shared
+            .state()
+            .script
+            .extend(script.into_iter().map(Into::into));
     }
 
     /// All requests so far, oldest first.
@@ -182,7 +185,9 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         match listener.accept().await {
             Ok((connection, peer)) => {
                 let shared = Arc::clone(&shared);
-                shared.connections.send_modify(|connections| connections.open += 1);
+                shared
+                    .connections
+                    .send_modify(|connections| connections.open += 1);
                 tasks.spawn(async move {
                     let _open = Open(&shared.connections);
                     // A client that goes away in the middle is what many a test is about.
@@ -203,11 +208,18 @@ async fn answer(mut connection: TcpStream, peer: SocketAddr, shared: &Shared) ->
     let Some(request) = read_request(&mut connection, peer).await? else {
         return Ok(());
     };
-    let model = request.json.get("model").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let model = request
+        .json
+        .get("model")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
     let before = request.assistant_messages();
     let fault = shared.answer_to(request);
     let mut acts = acts(&fault, &model, before);
-    shared.connections.send_modify(|connections| connections.requests += 1);
+    shared
+        .connections
+        .send_modify(|connections| connections.requests += 1);
     while let Some(act) = acts.pop_front() {
         match act {
             Act::Send(bytes) => {

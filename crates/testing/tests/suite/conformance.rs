@@ -1,15 +1,16 @@
 //! The suites: what they pass, and that they can fail.
 
+use crate::common::asking;
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt};
 use serde_json::json;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
-use tidegate_message::ProviderId;
+use tidegate_message::{ModelId, ProviderId};
 use tidegate_providers::{
-    ErrorClass, ModelRequest, OpenAi, OpenAiConfig, Provider, ReplyStream, Scripted, ScriptedError, ScriptedReply,
-    StreamEvent,
+    ErrorClass, ModelRequest, OpenAi, OpenAiConfig, Provider, ReplyStream, Scripted, ScriptedError,
+    ScriptedReply, StreamEvent,
 };
 use tidegate_testing::conformance::{self, Hanging, ProviderCase, ToolCase};
 use tidegate_testing::{At, FakeOpenAi, FakeReply, Fault, FaultServer, Gate};
@@ -30,7 +31,9 @@ fn openai(base_url: &str) -> Arc<dyn Provider> {
 impl ProviderCase for OpenAiCase {
     fn saying(&self, replies: Vec<ScriptedReply>) -> BoxFuture<'_, Arc<dyn Provider>> {
         Box::pin(async {
-            let replies = replies.into_iter().map(|reply| FakeReply::from(reply).in_pieces_of(5));
+            let replies = replies
+                .into_iter()
+                .map(|reply| FakeReply::from(reply).in_pieces_of(5));
             let server = FakeOpenAi::start(replies).await.unwrap();
             let provider = openai(&server.base_url());
             self.fakes.lock().unwrap().push(server);
@@ -63,7 +66,11 @@ impl ProviderCase for OpenAiCase {
 
     fn sent(&self) -> Vec<Bytes> {
         let fakes = self.fakes.lock().unwrap();
-        fakes.iter().flat_map(FakeOpenAi::requests).map(|request| request.body).collect()
+        fakes
+            .iter()
+            .flat_map(FakeOpenAi::requests)
+            .map(|request| request.body)
+            .collect()
     }
 }
 
@@ -72,10 +79,13 @@ async fn the_openai_provider_passes() {
     conformance::provider(&OpenAiCase::default()).await;
 }
 
-/// The scripted model, with something done to its streams.
-struct ScriptedCase(fn(ReplyStream, &ModelRequest) -> ReplyStream);
+/// What is done to the streams of a model.
+type Change = fn(ReplyStream, &ModelRequest) -> ReplyStream;
 
-struct Changed(Scripted, fn(ReplyStream, &ModelRequest) -> ReplyStream);
+/// The scripted model, with something done to its streams.
+struct ScriptedCase(Change);
+
+struct Changed(Scripted, Change);
 
 impl Provider for Changed {
     fn id(&self) -> &ProviderId {
@@ -95,7 +105,9 @@ impl ProviderCase for ScriptedCase {
     }
 
     fn failing(&self) -> BoxFuture<'_, Arc<dyn Provider>> {
-        self.saying(vec![ScriptedReply::failing(ScriptedError::new(ErrorClass::Overloaded))])
+        self.saying(vec![ScriptedReply::failing(ScriptedError::new(
+            ErrorClass::Overloaded,
+        ))])
     }
 
     fn hanging(&self) -> BoxFuture<'_, Option<Hanging>> {
@@ -104,45 +116,70 @@ impl ProviderCase for ScriptedCase {
 }
 
 async fn what_fails(case: &dyn ProviderCase) -> Option<String> {
-    let failed = AssertUnwindSafe(conformance::provider(case)).catch_unwind().await.err()?;
+    let failed = AssertUnwindSafe(conformance::provider(case))
+        .catch_unwind()
+        .await
+        .err()?;
     let said = failed.downcast_ref::<String>().cloned();
     said.or_else(|| failed.downcast_ref::<&str>().map(|said| (*said).to_owned()))
+}
+
+fn without_an_end(stream: ReplyStream, _: &ModelRequest) -> ReplyStream {
+    let goes_on = |event: &Result<StreamEvent, _>| !matches!(event, Ok(StreamEvent::Done(_)));
+    stream
+        .filter(move |event| std::future::ready(goes_on(event)))
+        .boxed()
+}
+
+fn with_more_behind_its_end(stream: ReplyStream, _: &ModelRequest) -> ReplyStream {
+    stream
+        .chain(stream::iter([Ok(StreamEvent::Text("more".into()))]))
+        .boxed()
+}
+
+fn with_its_text_twice(stream: ReplyStream, _: &ModelRequest) -> ReplyStream {
+    let twice = |event| match event {
+        Ok(StreamEvent::Text(text)) => vec![Ok(StreamEvent::Text(text.clone())), Ok(StreamEvent::Text(text))],
+        other => vec![other],
+    };
+    stream.flat_map(move |event| stream::iter(twice(event))).boxed()
+}
+
+fn in_a_foreign_name(stream: ReplyStream, request: &ModelRequest) -> ReplyStream {
+    let foreign = ModelId::new(ProviderId::new("other"), &*request.model);
+    let renamed = move |event| match event {
+        StreamEvent::Done(mut reply) => {
+            reply.model = foreign.clone();
+            StreamEvent::Done(reply)
+        }
+        other => other,
+    };
+    stream.map(move |event| event.map(&renamed)).boxed()
+}
+
+fn to_anybody(stream: ReplyStream, request: &ModelRequest) -> ReplyStream {
+    if request.history.is_empty() {
+        let all_the_same = Scripted::new(ProviderId::new("script"), [ScriptedReply::text("hello")]);
+        return all_the_same.stream(asking(&["?"]));
+    }
+    stream
 }
 
 #[tokio::test]
 async fn the_scripted_model_passes_and_one_that_breaks_a_rule_does_not() {
     assert_eq!(what_fails(&ScriptedCase(|stream, _| stream)).await, None);
-    let broken: [(fn(ReplyStream, &ModelRequest) -> ReplyStream, &str); 5] = [
-        (|stream, _| stream.filter(|event| std::future::ready(!matches!(event, Ok(StreamEvent::Done(_))))).boxed(),
-            "a stream ends with a reply or an error, not with nothing"),
-        (|stream, _| stream.chain(stream::iter([Ok(StreamEvent::Text("more".into()))])).boxed(),
-            "nothing follows the last event"),
-        (|stream, _| stream.flat_map(|event| match event {
-            Ok(StreamEvent::Text(text)) => stream::iter(vec![Ok(StreamEvent::Text(text.clone())), Ok(StreamEvent::Text(text))]),
-            other => stream::iter(vec![other]),
-        }).boxed(), "the text that is streamed is the text of the reply"),
-        (|stream, request| {
-            let wanted = request.model.to_string();
-            stream.map(move |event| event.map(|event| match event {
-                StreamEvent::Done(mut reply) => {
-                    reply.model = tidegate_message::ModelId::new(ProviderId::new("other"), wanted.as_str());
-                    StreamEvent::Done(reply)
-                }
-                other => other,
-            })).boxed()
-        }, "a reply names its provider"),
-        (|stream, request| match request.history.len() {
-            0 => Scripted::new(ProviderId::new("script"), [ScriptedReply::text("hello")]).stream(ModelRequest {
-                history: vec![Arc::new(tidegate_message::Entry::new(
-                    tidegate_message::EntrySeq(1),
-                    tidegate_policy::TurnId::from_bits(1),
-                    tidegate_policy::Label::BOTTOM,
-                    tidegate_message::Body::User(tidegate_message::UserMessage::person("?")),
-                ))],
-                ..request.clone()
-            }),
-            _ => stream,
-        }, "an empty history is refused"),
+    let broken: [(Change, &str); 5] = [
+        (
+            without_an_end,
+            "a stream ends with a reply or an error, not with nothing",
+        ),
+        (with_more_behind_its_end, "nothing follows the last event"),
+        (
+            with_its_text_twice,
+            "the text that is streamed is the text of the reply",
+        ),
+        (in_a_foreign_name, "a reply names its provider"),
+        (to_anybody, "an empty history is refused"),
     ];
     for (change, rule) in broken {
         let said = what_fails(&ScriptedCase(change)).await.unwrap_or_default();
@@ -157,16 +194,20 @@ struct Wait {
 }
 
 fn waiting(description: &'static str) -> Arc<dyn Tool> {
-    Arc::new(TypedTool::new("wait", description, |wait: Wait, context: CallContext| async move {
-        match wait.times {
-            Some(0) => Err(ToolError::new("times is 0: write 1 or more")),
-            Some(_) => Ok("done"),
-            None => {
-                context.cancel.cancelled().await;
-                Err(ToolError::new("cancelled"))
+    Arc::new(TypedTool::new(
+        "wait",
+        description,
+        |wait: Wait, context: CallContext| async move {
+            match wait.times {
+                Some(0) => Err(ToolError::new("times is 0: write 1 or more")),
+                Some(_) => Ok("done"),
+                None => {
+                    context.cancel.cancelled().await;
+                    Err(ToolError::new("cancelled"))
+                }
             }
-        }
-    }))
+        },
+    ))
 }
 
 fn waits<'a>(tool: &'a dyn Fn() -> Arc<dyn Tool>) -> ToolCase<'a> {
@@ -194,7 +235,10 @@ async fn a_tool_that_keeps_the_rules_passes_and_one_that_does_not_fails() {
         ..waits(&|| waiting("Waits."))
     })
     .await;
-    assert!(takes_all.contains("wait does not take {\"times\":7}"), "{takes_all}");
+    assert!(
+        takes_all.contains("wait does not take {\"times\":7}"),
+        "{takes_all}"
+    );
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_owned();
@@ -212,5 +256,8 @@ async fn a_tool_that_keeps_the_rules_passes_and_one_that_does_not_fails() {
         ..waits(&careless)
     })
     .await;
-    assert!(effect.contains("preparing {\"times\":1} has no effect"), "{effect}");
+    assert!(
+        effect.contains("preparing {\"times\":1} has no effect"),
+        "{effect}"
+    );
 }

@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod cassette;
 mod check;
+mod common;
+mod conformance;
+mod faults;
 mod prefix;
 mod server;

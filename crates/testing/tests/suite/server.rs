@@ -1,44 +1,18 @@
 //! The fake server and the scripted model's helper.
 
-use futures::StreamExt;
+use crate::common::{ask, asking};
 use serde_json::Value;
-use std::sync::Arc;
-use tidegate_message::{Body, Entry, EntrySeq, ProviderId, Reply, UserMessage};
-use tidegate_policy::{Label, TurnId};
-use tidegate_providers::{
-    ErrorClass, ModelRequest, OpenAi, OpenAiConfig, Provider, ProviderError, Scripted, StreamEvent,
-    ToolChoice, ToolSet,
-};
+use tidegate_message::ProviderId;
+use tidegate_providers::{ErrorClass, ModelRequest, OpenAi, OpenAiConfig, Scripted};
 use tidegate_testing::{FakeOpenAi, FakeReply, assert_complete, text};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-fn asking(texts: &[&str]) -> ModelRequest {
-    let history = texts.iter().zip(1..).map(|(text, seq)| {
-        let body = Body::User(UserMessage::person(*text));
-        Arc::new(Entry::new(
-            EntrySeq(seq),
-            TurnId::from_bits(1),
-            Label::BOTTOM,
-            body,
-        ))
-    });
+/// A request the real service refuses.
+fn without_a_model() -> ModelRequest {
     ModelRequest {
-        model: "m".into(),
-        system: "".into(),
-        tools: Arc::new(ToolSet::default()),
-        history: history.collect(),
-        tool_choice: ToolChoice::Auto,
-    }
-}
-
-async fn call(model: &impl Provider, request: ModelRequest) -> Result<Reply, ProviderError> {
-    let mut stream = model.stream(request);
-    loop {
-        match stream.next().await.unwrap()? {
-            StreamEvent::Done(reply) => return Ok(*reply),
-            StreamEvent::Text(_) | StreamEvent::Reasoning(_) => {}
-        }
+        model: "".into(),
+        ..asking(&["?"])
     }
 }
 
@@ -72,14 +46,14 @@ async fn by_hand(server: &FakeOpenAi, method: &str, path: &str, body: &str) -> (
 async fn a_request_that_is_refused_uses_up_no_reply() {
     let server = FakeOpenAi::start([text("Hi")]).await.unwrap();
     let model = model(&server);
-    let error = call(&model, asking(&[])).await.unwrap_err();
+    let error = ask(&model, without_a_model()).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::BadRequest);
     assert_eq!(server.violations().len(), 1);
-    assert_eq!(server.violations()[0].param, "messages");
+    assert_eq!(server.violations()[0].param, "model");
     assert_eq!(server.unplayed(), 1);
-    call(&model, asking(&["?"])).await.unwrap();
+    ask(&model, asking(&["?"])).await.unwrap();
     assert_eq!((server.unplayed(), server.requests().len()), (0, 2));
-    let error = call(&model, asking(&["?"])).await.unwrap_err();
+    let error = ask(&model, asking(&["?"])).await.unwrap_err();
     assert!(error.message.contains("no reply left"), "{error}");
 }
 
@@ -94,7 +68,7 @@ async fn a_function_can_answer() {
     })
     .await
     .unwrap();
-    let reply = call(&model(&server), asking(&["a", "b"])).await.unwrap();
+    let reply = ask(&model(&server), asking(&["a", "b"])).await.unwrap();
     assert_eq!(
         reply.parts,
         [tidegate_message::ReplyPart::Text("2 messages, 0 mine".into())]
@@ -151,14 +125,14 @@ async fn a_reply_nobody_asked_for_fails_the_test() {
 #[should_panic(expected = "had to refuse requests")]
 async fn a_violation_fails_the_test() {
     let server = FakeOpenAi::start([] as [FakeReply; 0]).await.unwrap();
-    call(&model(&server), asking(&[])).await.unwrap_err();
+    ask(&model(&server), without_a_model()).await.unwrap_err();
     server.assert_complete();
 }
 
 #[tokio::test]
 async fn a_script_that_was_played_is_complete() {
     let model = Scripted::new(ProviderId::new("x"), [text("Hi")]);
-    call(&model, asking(&["?"])).await.unwrap();
+    ask(&model, asking(&["?"])).await.unwrap();
     assert_complete(&model);
 }
 
@@ -172,6 +146,6 @@ fn a_script_that_was_not_played_fails_the_test() {
 #[should_panic(expected = "the scripted model was surprised:\n- reply 1 expects \"go\"")]
 async fn a_surprised_script_fails_the_test() {
     let model = Scripted::new(ProviderId::new("x"), [text("Hi").expecting("go")]);
-    call(&model, asking(&["?"])).await.unwrap_err();
+    ask(&model, asking(&["?"])).await.unwrap_err();
     assert_complete(&model);
 }

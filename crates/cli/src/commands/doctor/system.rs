@@ -117,7 +117,7 @@ pub(super) async fn confinement() -> Component {
                 "commands cannot be confined here: {}",
                 output::with_causes(&error)
             ),
-            "run_command then only works in sessions that hold nothing yet; see docs/policy.md",
+            "run_command then works only in sessions that hold nothing yet and may read everything",
         ),
     }
 }

@@ -44,9 +44,17 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 pub(super) async fn lead_where_they_should(make: Make<'_>) {
     let store = make().await;
-    commit(&*store, vec![create(1), ask(1, "call_2_0", HOUR), ask(2, "call_2_0", HOUR)]).await;
+    commit(
+        &*store,
+        vec![create(1), ask(1, "call_2_0", HOUR), ask(2, "call_2_0", HOUR)],
+    )
+    .await;
     let state = async |n| read(store.approval(id(n)).await).map(|found| found.state);
-    assert_eq!((state(1).await, state(2).await), (Some(Waiting), None), "identical requests are one");
+    assert_eq!(
+        (state(1).await, state(2).await),
+        (Some(Waiting), None),
+        "identical requests are one"
+    );
     let mut n = 10;
     let granted = |n| decide(n, true);
     type Step = fn(u128) -> Write;
@@ -61,9 +69,17 @@ pub(super) async fn lead_where_they_should(make: Make<'_>) {
     for (path, from) in paths {
         for (what, step, to) in [
             ("granting", granted as Step, (from == Waiting).then_some(Granted)),
-            ("refusing", |n| decide(n, false), (from == Waiting).then_some(Refused)),
+            (
+                "refusing",
+                |n| decide(n, false),
+                (from == Waiting).then_some(Refused),
+            ),
             ("using", use_up, (from == Granted).then_some(Used)),
-            ("giving up", give_up, Some(if from.is_open() { Expired } else { from })),
+            (
+                "giving up",
+                give_up,
+                Some(if from.is_open() { Expired } else { from }),
+            ),
         ] {
             n += 1;
             let mut writes = vec![ask(n, &format!("call_{n}"), HOUR)];
@@ -82,7 +98,11 @@ pub(super) async fn lead_where_they_should(make: Make<'_>) {
         }
     }
     commit(&*store, vec![ask(5, "call_9", Duration::ZERO)]).await;
-    assert_eq!(state(5).await, Some(Expired), "a request whose time is up has expired");
+    assert_eq!(
+        state(5).await,
+        Some(Expired),
+        "a request whose time is up has expired"
+    );
     for write in [granted(5), use_up(5)] {
         match refused(&*store, vec![write]).await {
             StoreError::ApprovalSettled { state, .. } => assert_eq!(state, Expired),
@@ -98,16 +118,27 @@ pub(super) async fn lead_where_they_should(make: Make<'_>) {
         state: Some(Used),
     };
     let used = read(store.approvals(filter).await);
-    assert!(!used.is_empty() && used.iter().all(|found| found.state == Used), "requests are found by state");
+    assert!(
+        !used.is_empty() && used.iter().all(|found| found.state == Used),
+        "requests are found by state"
+    );
 }
 
 pub(super) async fn are_used_at_most_once(make: Make<'_>) {
     let store = make().await;
-    commit(&*store, vec![create(1), ask(1, "call_2_0", HOUR), decide(1, true)]).await;
+    commit(
+        &*store,
+        vec![create(1), ask(1, "call_2_0", HOUR), decide(1, true)],
+    )
+    .await;
     let tries = (0..8).map(|_| {
         let store = std::sync::Arc::clone(&store);
         tokio::spawn(async move { store.commit(vec![use_up(1)]).await.is_ok() })
     });
-    let used = join_all(tries).await.into_iter().filter(|used| matches!(used, Ok(true))).count();
+    let used = join_all(tries)
+        .await
+        .into_iter()
+        .filter(|used| matches!(used, Ok(true)))
+        .count();
     assert_eq!(used, 1, "of many that use a grant at the same time one succeeds");
 }

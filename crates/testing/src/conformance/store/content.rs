@@ -27,13 +27,23 @@ pub(super) async fn commits_happen_whole_or_not_at_all(make: Make<'_>) {
     assert_eq!(read(store.session(session(2)).await), None, "no session was made");
     assert!(read(store.entries(id).await).is_empty(), "no entry was kept");
     assert_eq!(read(store.checkpoint(id).await), None, "no checkpoint was kept");
-    assert!(read(store.calls(id, turn(1)).await).is_empty(), "no call was journalled");
+    assert!(
+        read(store.calls(id, turn(1)).await).is_empty(),
+        "no call was journalled"
+    );
     assert!(read(store.sources(id).await).is_empty(), "no text was kept");
-    assert!(read(store.events(EventFilter::default()).await).is_empty(), "no event was recorded");
+    assert!(
+        read(store.events(EventFilter::default()).await).is_empty(),
+        "no event was recorded"
+    );
     assert_eq!(read(store.file_label("/f").await), None, "no label was kept");
     let committed = commit(&*store, vec![Write::Events(id, vec![happened("c")])]).await;
     let numbers: Vec<u64> = committed.events.iter().map(|event| event.sequence).collect();
-    assert_eq!(numbers, [1], "the number of the event that was taken back is given again");
+    assert_eq!(
+        numbers,
+        [1],
+        "the number of the event that was taken back is given again"
+    );
 }
 
 pub(super) async fn entries_follow_one_another(make: Make<'_>) {
@@ -53,19 +63,34 @@ pub(super) async fn entries_follow_one_another(make: Make<'_>) {
         let write = vec![Write::Append(session(1), entries.clone())];
         let Some(expected) = error else {
             commit(&*store, write).await;
-            assert_eq!(read(store.entries(session(1)).await), entries, "entries come back in order");
+            assert_eq!(
+                read(store.entries(session(1)).await),
+                entries,
+                "entries come back in order"
+            );
             continue;
         };
         match refused(&*store, write).await {
-            StoreError::OutOfOrder { expected: next, given, .. } => assert_eq!((next, given), expected),
+            StoreError::OutOfOrder {
+                expected: next,
+                given,
+                ..
+            } => assert_eq!((next, given), expected),
             other => panic!("entries {numbers:?} are OutOfOrder, not {other:?}"),
         }
     }
     let store = make().await;
     let entries = vec![said(1, "hi"), replied(2), answered(3)];
-    commit(&*store, vec![create(1), Write::Append(session(1), entries.clone())]).await;
+    commit(
+        &*store,
+        vec![create(1), Write::Append(session(1), entries.clone())],
+    )
+    .await;
     let found = read(store.entries(session(1)).await);
-    assert_eq!(found, entries, "entries come back as they were, the verbatim form byte for byte");
+    assert_eq!(
+        found, entries,
+        "entries come back as they were, the verbatim form byte for byte"
+    );
 }
 
 pub(super) async fn checkpoints_are_replaced(make: Make<'_>) {
@@ -75,24 +100,48 @@ pub(super) async fn checkpoints_are_replaced(make: Make<'_>) {
     for version in [1, 2] {
         commit(&*store, vec![Write::Checkpoint(id, checkpoint(version))]).await;
         let found = read(store.checkpoint(id).await);
-        assert_eq!(found, Some(checkpoint(version)), "the last checkpoint is the one that is kept");
+        assert_eq!(
+            found,
+            Some(checkpoint(version)),
+            "the last checkpoint is the one that is kept"
+        );
     }
 }
 
 pub(super) async fn calls_are_journalled(make: Make<'_>) {
     let store = make().await;
     let id = session(1);
-    commit(&*store, vec![create(1), started(4), started(2), started(4), finished(6, "alone")]).await;
+    commit(
+        &*store,
+        vec![
+            create(1),
+            started(4),
+            started(2),
+            started(4),
+            finished(6, "alone"),
+        ],
+    )
+    .await;
     let shown = async || -> Vec<(String, u32, bool)> {
         read(store.calls(id, turn(1)).await)
             .iter()
-            .map(|row| (row.call.to_string(), row.attempts, matches!(row.state, CallState::Finished(_))))
+            .map(|row| {
+                (
+                    row.call.to_string(),
+                    row.attempts,
+                    matches!(row.state, CallState::Finished(_)),
+                )
+            })
             .collect()
     };
     let row = |call: &str, attempts, done| (call.to_owned(), attempts, done);
     assert_eq!(
         shown().await,
-        [row("call_4_0", 2, false), row("call_2_0", 1, false), row("call_6_0", 0, true)],
+        [
+            row("call_4_0", 2, false),
+            row("call_2_0", 1, false),
+            row("call_6_0", 0, true)
+        ],
         "calls are in the order they were first journalled; starts are counted"
     );
     commit(&*store, vec![finished(4, "one")]).await;
@@ -108,7 +157,10 @@ pub(super) async fn calls_are_journalled(make: Make<'_>) {
         }
         other => panic!("call 4 has its result, not {other:?}"),
     }
-    assert!(read(store.calls(id, turn(2)).await).is_empty(), "calls are those of their turn");
+    assert!(
+        read(store.calls(id, turn(2)).await).is_empty(),
+        "calls are those of their turn"
+    );
 }
 
 pub(super) async fn texts_do_not_change(make: Make<'_>) {
@@ -123,8 +175,15 @@ pub(super) async fn texts_do_not_change(make: Make<'_>) {
         StoreError::SourceTaken { .. } => {}
         other => panic!("another text of the same id is SourceTaken, not {other:?}"),
     }
-    assert_eq!(read(store.source(id, &SourceId::new("s2")).await), Some(first.clone()));
-    assert_eq!(read(store.sources(id).await), [first, second], "texts are in the order they were kept");
+    assert_eq!(
+        read(store.source(id, &SourceId::new("s2")).await),
+        Some(first.clone())
+    );
+    assert_eq!(
+        read(store.sources(id).await),
+        [first, second],
+        "texts are in the order they were kept"
+    );
     commit(&*store, vec![Write::Source(session(2), text("s2", "other"))]).await;
 }
 
@@ -134,5 +193,9 @@ pub(super) async fn file_labels_are_replaced(make: Make<'_>) {
         commit(&*store, vec![Write::FileLabel("/a".into(), file_label(byte))]).await;
         assert_eq!(read(store.file_label("/a").await), Some(file_label(byte)));
     }
-    assert_eq!(read(store.file_label("/A").await), None, "paths are compared as they are");
+    assert_eq!(
+        read(store.file_label("/A").await),
+        None,
+        "paths are compared as they are"
+    );
 }

@@ -13,9 +13,19 @@ const ROWS: u64 = 25;
 pub(super) async fn are_numbered_without_a_gap(make: Make<'_>) {
     let store = make().await;
     commit(&*store, vec![create(1), create(2)]).await;
-    let events = |n, calls: &[&str]| Write::Events(session(n), calls.iter().map(|call| happened(call)).collect());
-    let mut told = commit(&*store, vec![events(1, &["a", "b"]), events(2, &["c"]), events(1, &["d"])]).await.events;
-    told.extend(commit(&*store, vec![events(2, &[]), events(2, &["e"])]).await.events);
+    let events =
+        |n, calls: &[&str]| Write::Events(session(n), calls.iter().map(|call| happened(call)).collect());
+    let mut told = commit(
+        &*store,
+        vec![events(1, &["a", "b"]), events(2, &["c"]), events(1, &["d"])],
+    )
+    .await
+    .events;
+    told.extend(
+        commit(&*store, vec![events(2, &[]), events(2, &["e"])])
+            .await
+            .events,
+    );
     let numbers: Vec<_> = told.iter().map(|event| (event.session, event.sequence)).collect();
     let (one, two) = (session(1), session(2));
     assert_eq!(
@@ -25,14 +35,24 @@ pub(super) async fn are_numbered_without_a_gap(make: Make<'_>) {
     );
     let stored = read(store.events(EventFilter::default()).await);
     let found: Vec<_> = stored.iter().map(|stored| stored.event.clone()).collect();
-    assert_eq!(found, told, "events are read as they were told, in the order of recording");
-    assert!(stored.is_sorted_by(|a, b| a.position < b.position), "positions grow");
+    assert_eq!(
+        found, told,
+        "events are read as they were told, in the order of recording"
+    );
+    assert!(
+        stored.is_sorted_by(|a, b| a.position < b.position),
+        "positions grow"
+    );
     for stored in stored {
         let id = EventId {
             session: stored.event.session,
             sequence: stored.event.sequence,
         };
-        assert_eq!(read(store.event(id).await), Some(stored), "an event is found by its id");
+        assert_eq!(
+            read(store.event(id).await),
+            Some(stored),
+            "an event is found by its id"
+        );
     }
 }
 
@@ -65,7 +85,10 @@ pub(super) async fn are_found_by_filter(make: Make<'_>) {
     ] {
         let found = read(store.events(filter.clone()).await);
         assert_eq!(found.len(), expected, "events that pass {filter:?}");
-        assert!(found.iter().all(|stored| all.contains(stored)), "a filter changes no event");
+        assert!(
+            found.iter().all(|stored| all.contains(stored)),
+            "a filter changes no event"
+        );
     }
 }
 
@@ -77,12 +100,21 @@ pub(super) async fn many_writers_lose_nothing(make: Make<'_>) {
     }
     for n in 1..=WRITERS {
         let entries = read(store.entries(session(n)).await);
-        let expected: Vec<_> = (1..=ROWS).map(|row| said(row, &format!("row {row} of {n}"))).collect();
+        let expected: Vec<_> = (1..=ROWS)
+            .map(|row| said(row, &format!("row {row} of {n}")))
+            .collect();
         assert_eq!(entries, expected, "no entry of a session is lost");
     }
     let events = read(store.events(EventFilter::default()).await);
-    assert!(events.is_sorted_by(|a, b| a.position < b.position), "positions grow");
-    assert_eq!(events.len() as u128, WRITERS * u128::from(ROWS), "no event is lost");
+    assert!(
+        events.is_sorted_by(|a, b| a.position < b.position),
+        "positions grow"
+    );
+    assert_eq!(
+        events.len() as u128,
+        WRITERS * u128::from(ROWS),
+        "no event is lost"
+    );
 }
 
 async fn write_rows(store: Arc<dyn Store>, n: u128) {

@@ -89,7 +89,9 @@ pub(super) fn replied(seq: u64) -> Arc<Entry> {
             model: ModelId::new(provider.clone(), "small"),
             parts: vec![
                 AssistantPart::Reasoning { text: String::new() },
-                AssistantPart::Text { text: "I look, 你好🦀\u{0}.".into() },
+                AssistantPart::Text {
+                    text: "I look, 你好🦀\u{0}.".into(),
+                },
                 AssistantPart::Call(call(seq)),
             ],
             verbatim: Some(Verbatim { provider, json }),

@@ -12,30 +12,59 @@ pub(super) async fn come_back_as_they_were_created(make: Make<'_>) {
         taint: tainted(SECRET),
         ..new_session(1, Some("reports"))
     };
-    commit(&*store, vec![Write::CreateSession(Box::new(new.clone())), create(2)]).await;
+    commit(
+        &*store,
+        vec![Write::CreateSession(Box::new(new.clone())), create(2)],
+    )
+    .await;
     let record = read(store.session(session(1)).await);
     let Some(record) = record else {
         panic!("a session that was created is there");
     };
     assert_eq!(record.session, new, "a session comes back as it was created");
-    assert_eq!((record.state, record.turns), (SessionState::Idle, 0), "a new session has had no turn");
-    assert_eq!(record.acknowledged, Classification::Public, "nothing was acknowledged yet");
+    assert_eq!(
+        (record.state, record.turns),
+        (SessionState::Idle, 0),
+        "a new session has had no turn"
+    );
+    assert_eq!(
+        record.acknowledged,
+        Classification::Public,
+        "nothing was acknowledged yet"
+    );
     let named = read(store.session_named(&name("reports")).await);
     assert_eq!(named.as_ref(), Some(&record), "a session is found by its name");
-    assert_eq!(read(store.session_named(&name("Reports")).await), None, "names are case-sensitive");
+    assert_eq!(
+        read(store.session_named(&name("Reports")).await),
+        None,
+        "names are case-sensitive"
+    );
 
     commit(
         &*store,
-        vec![Write::Append(session(1), vec![said(1, " How\nare you? "), replied(2), answered(3)])],
+        vec![Write::Append(
+            session(1),
+            vec![said(1, " How\nare you? "), replied(2), answered(3)],
+        )],
     )
     .await;
     let Some(summary) = read(store.summary(session(1)).await) else {
         panic!("a session has a summary");
     };
-    assert_eq!((summary.entries, summary.usage), (3, USAGE), "a summary counts entries and usage");
-    assert_eq!(summary.title, "How are you?", "the title is the first words of a person, on one line");
+    assert_eq!(
+        (summary.entries, summary.usage),
+        (3, USAGE),
+        "a summary counts entries and usage"
+    );
+    assert_eq!(
+        summary.title, "How are you?",
+        "the title is the first words of a person, on one line"
+    );
     let list = read(store.sessions().await);
-    assert!(list.damaged.is_empty() && list.sessions.len() == 2, "all sessions are listed");
+    assert!(
+        list.damaged.is_empty() && list.sessions.len() == 2,
+        "all sessions are listed"
+    );
     assert!(list.sessions.contains(&summary), "the list holds the summaries");
 }
 
@@ -51,7 +80,11 @@ pub(super) async fn names_and_ids_are_taken_once(make: Make<'_>) {
         StoreError::SessionExists { .. } => {}
         other => panic!("an id that is taken is SessionExists, not {other:?}"),
     }
-    assert_eq!(read(store.session(session(3)).await), None, "the first of the two went back too");
+    assert_eq!(
+        read(store.session(session(3)).await),
+        None,
+        "the first of the two went back too"
+    );
 }
 
 pub(super) async fn what_is_not_there_reads_as_nothing(make: Make<'_>) {
@@ -69,14 +102,20 @@ pub(super) async fn what_is_not_there_reads_as_nothing(make: Make<'_>) {
         };
         assert!(read(store.events(filter).await).is_empty(), "no events");
         for sequence in [0, 1, u64::MAX] {
-            let event = EventId { session: id, sequence };
+            let event = EventId {
+                session: id,
+                sequence,
+            };
             assert_eq!(read(store.event(event).await), None, "no event");
         }
     }
     assert_eq!(read(store.session(session(9)).await), None, "no session");
     assert_eq!(read(store.summary(session(9)).await), None, "no summary");
     assert_eq!(read(store.file_label("/nowhere").await), None, "no label");
-    assert!(commit(&*store, Vec::new()).await.events.is_empty(), "an empty commit is fine");
+    assert!(
+        commit(&*store, Vec::new()).await.events.is_empty(),
+        "an empty commit is fine"
+    );
 }
 
 pub(super) async fn writes_to_what_is_not_there_are_refused(make: Make<'_>) {
@@ -116,7 +155,11 @@ pub(super) async fn patches_change_what_they_name(make: Make<'_>) {
     commit(&*store, vec![create(1)]).await;
     let before = record(&*store).await;
     commit(&*store, vec![patch(SessionPatch::default())]).await;
-    assert_eq!(record(&*store).await.session, before.session, "an empty patch changes nothing");
+    assert_eq!(
+        record(&*store).await.session,
+        before.session,
+        "an empty patch changes nothing"
+    );
     let tools = vec![tool("read_file"), tool("search"), tool("write_file")];
     let change = SessionPatch {
         model_policy: Some(ModelPolicy::Tier(Tier::Pro)),
@@ -131,7 +174,11 @@ pub(super) async fn patches_change_what_they_name(make: Make<'_>) {
         tools,
         ..before.session
     };
-    assert_eq!(record(&*store).await.session, expected, "a patch changes what it names and nothing else");
+    assert_eq!(
+        record(&*store).await.session,
+        expected,
+        "a patch changes what it names and nothing else"
+    );
     for (given, then) in [
         (Classification::Confidential, Classification::Confidential),
         (Classification::Internal, Classification::Confidential),
@@ -142,7 +189,11 @@ pub(super) async fn patches_change_what_they_name(make: Make<'_>) {
             ..SessionPatch::default()
         };
         commit(&*store, vec![patch(change)]).await;
-        assert_eq!(record(&*store).await.acknowledged, then, "an acknowledged level only rises");
+        assert_eq!(
+            record(&*store).await.acknowledged,
+            then,
+            "an acknowledged level only rises"
+        );
     }
 }
 
@@ -170,7 +221,11 @@ pub(super) async fn taints_never_fall(make: Make<'_>) {
         assert_eq!(before, tainted(stored), "a taint keeps its lineage");
         if allowed {
             commit(&*store, vec![taint(Taint::new(given))]).await;
-            assert_eq!(record(&*store).await.session.taint.label(), given, "a taint may rise");
+            assert_eq!(
+                record(&*store).await.session.taint.label(),
+                given,
+                "a taint may rise"
+            );
             continue;
         }
         // Alone, and behind a write that raises it.
@@ -221,11 +276,19 @@ pub(super) async fn names_move(make: Make<'_>) {
     let of = async |text: &str| read(store.session_named(&name(text)).await).map(|record| record.session.id);
     let (from, to) = (session(1), session(2));
     commit(&*store, vec![Write::MoveName { from, to }]).await;
-    assert_eq!(of("one").await, Some(session(2)), "the name is that of the second session");
+    assert_eq!(
+        of("one").await,
+        Some(session(2)),
+        "the name is that of the second session"
+    );
     assert_eq!(of("two").await, None, "and the one it had is free");
     let (from, to) = (session(3), session(2));
     commit(&*store, vec![Write::MoveName { from, to }]).await;
-    assert_eq!(of("one").await, Some(session(2)), "a session without a name has none to give");
+    assert_eq!(
+        of("one").await,
+        Some(session(2)),
+        "a session without a name has none to give"
+    );
 }
 
 pub(super) async fn erasing_leaves_a_tombstone(make: Make<'_>) {
@@ -251,14 +314,32 @@ pub(super) async fn erasing_leaves_a_tombstone(make: Make<'_>) {
     commit(&*store, vec![Write::EraseSession(id)]).await;
     let record = record(&*store).await;
     assert_eq!(record.state, SessionState::Erased, "an erased session says so");
-    assert_eq!(record.session.taint, Taint::new(SECRET), "the label stays, its lineage does not");
-    let left = (&record.session.name, &*record.session.system_prompt, record.session.tools.len());
+    assert_eq!(
+        record.session.taint,
+        Taint::new(SECRET),
+        "the label stays, its lineage does not"
+    );
+    let left = (
+        &record.session.name,
+        &*record.session.system_prompt,
+        record.session.tools.len(),
+    );
     assert_eq!(left, (&None, "", 0), "name, prompt and tools are gone");
-    assert!(record.session.workspace.as_os_str().is_empty(), "the workspace is gone");
-    assert_eq!(read(store.session_named(&name("gone")).await), None, "the name is free");
+    assert!(
+        record.session.workspace.as_os_str().is_empty(),
+        "the workspace is gone"
+    );
+    assert_eq!(
+        read(store.session_named(&name("gone")).await),
+        None,
+        "the name is free"
+    );
     assert!(read(store.entries(id).await).is_empty(), "entries are gone");
     assert_eq!(read(store.checkpoint(id).await), None, "the checkpoint is gone");
-    assert!(read(store.calls(id, turn(1)).await).is_empty(), "the journal is gone");
+    assert!(
+        read(store.calls(id, turn(1)).await).is_empty(),
+        "the journal is gone"
+    );
     assert!(read(store.sources(id).await).is_empty(), "texts are gone");
     let filter = EventFilter {
         session: Some(id),
