@@ -2,6 +2,7 @@
 //! connection closed, not for time.
 
 use crate::common::{builder, model, openai, openai_at, run, runtime, session, spawn, stop_clock};
+use std::time::Duration;
 use tidegate_message::{Tier, TurnStatus};
 use tidegate_policy::Classification::Restricted;
 use tidegate_providers::ScriptedReply;
@@ -98,7 +99,8 @@ async fn a_connection_that_nobody_serves_is_let_go() {
     let cancel = CancelToken::new();
     let (watch, _, turn) = spawn(session(&runtime).await, cancel.clone());
     while !watch.seen().story().contains(&"call a:model-a".to_owned()) {
-        tokio::task::yield_now().await;
+        // A model that thinks for a while is told of.
+        tokio::time::advance(Duration::from_millis(1)).await;
     }
     cancel.cancel();
     assert_eq!(turn.await.unwrap().0.status, TurnStatus::Cancelled);
@@ -121,7 +123,8 @@ async fn who_waits_for_a_permit_ends_and_the_one_who_holds_it_goes_on() {
     let (_, _, one) = spawn(first, CancelToken::new());
     gate.until_reached(1).await;
     let cancel = CancelToken::new();
-    let (_, _, two) = spawn(second, cancel.clone());
+    let (watch, _, two) = spawn(second, cancel.clone());
+    until_begun(&watch).await;
     cancel.cancel();
     assert_eq!(two.await.unwrap().0.status, TurnStatus::Cancelled);
     assert_eq!(server.requests().len(), 1);

@@ -222,7 +222,14 @@ pub(crate) fn spawn(
     (watch, waits, task)
 }
 
-/// Provider names of the servers and how often each was asked.
+/// Waits until a turn has begun: in the same breath it goes on to its first model call, or to waiting for it.
+pub(crate) async fn until_begun(watch: &Watch) {
+    while !watch.seen().events.contains(&EventKind::TurnStarted) {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// How often each of the servers was asked.
 pub(crate) fn asked(servers: &[&FaultServer]) -> Vec<usize> {
     servers.iter().map(|server| server.requests().len()).collect()
 }

@@ -80,7 +80,7 @@ async fn the_context_goes_to_cleared_candidates_alone_also_after_a_failure() {
     insta::assert_snapshot!(report.error.unwrap(), @r#"
     the model call failed: tried a:model-a twice (server), then c:model-c 3 times (rate_limited)
       a: the provider failed (HTTP 500); it says "told to answer 500"; try again later, or use another model
-      a:model-a was not asked again: its provider has not answered any session lately; it is asked again in 30 s
+      a:model-a was not asked again: its provider has not answered any session lately; it is asked again in 26 s
       b:model-b was not asked: it is not cleared for CONFIDENTIAL
       c: there were too many requests (HTTP 429); it says "told to answer 429"; wait, or lower max_concurrent of [providers.c]
       the task is kept: run it again with --resume

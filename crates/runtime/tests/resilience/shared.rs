@@ -1,6 +1,6 @@
 //! What one session learns of a provider holds for all.
 
-use crate::common::{asked, builder, model, openai, openai_at, run, runtime, session, spawn, stop_clock};
+use crate::common::{asked, builder, model, openai, openai_at, run, runtime, session, spawn, stop_clock, until_begun};
 use std::time::Duration;
 use tidegate_message::{Tier, TurnStatus};
 use tidegate_policy::Classification::Restricted;
@@ -132,7 +132,8 @@ async fn a_session_that_got_its_permit_after_a_pause_began_waits_too() {
     let (first, second) = (session(&runtime).await, session(&runtime).await);
     let (_, mut waits, one) = spawn(first, CancelToken::new());
     gate.until_reached(1).await;
-    let (_, mut delays, two) = spawn(second, CancelToken::new());
+    let (watch, mut delays, two) = spawn(second, CancelToken::new());
+    until_begun(&watch).await;
     gate.open();
     let wait = waits.recv().await.unwrap();
     delays.recv().await.unwrap();
