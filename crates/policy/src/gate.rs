@@ -44,8 +44,9 @@ pub mod rule {
 /// - [`Flow::Answer`]: no-write-down, with the taint.
 ///
 /// The first refusal ends it. The last two rules of a call do not refuse: they want the owner to be asked, and
-/// are satisfied by a grant for exactly that call ([`ToolCallFlow::granted`]). A grant satisfies no other rule,
-/// so what is refused stays refused.
+/// are satisfied by a grant for exactly that call
+/// ([`ToolCallFlow::granted`](crate::ToolCallFlow::granted)). A grant satisfies no other rule, so what is refused
+/// stays refused.
 ///
 /// A response or a context that is let in raises the taint; nothing else does.
 ///

@@ -1,7 +1,9 @@
 //! A cancelled call leaves nothing behind (field report 22): the tests wait until the server has seen the
 //! connection closed, not for time.
 
-use crate::common::{builder, model, openai, openai_at, run, runtime, session, spawn, stop_clock};
+use crate::common::{
+    builder, model, openai, openai_at, run, runtime, session, spawn, stop_clock, until_begun,
+};
 use std::time::Duration;
 use tidegate_message::{Tier, TurnStatus};
 use tidegate_policy::Classification::Restricted;

@@ -1,6 +1,8 @@
 //! What one session learns of a provider holds for all.
 
-use crate::common::{asked, builder, model, openai, openai_at, run, runtime, session, spawn, stop_clock, until_begun};
+use crate::common::{
+    asked, builder, model, openai, openai_at, run, runtime, session, spawn, stop_clock, until_begun,
+};
 use std::time::Duration;
 use tidegate_message::{Tier, TurnStatus};
 use tidegate_policy::Classification::Restricted;
