@@ -266,7 +266,9 @@ fn registry(shared: &Shared, workspace: &Path, role: Role) -> Result<Arc<Registr
         for tool in tidegate_builtins::file_tools(&workspace) {
             add(tool)?;
         }
-        if let Some(launcher) = &shared.extras.launcher {
+        if let Some(launcher) = &shared.extras.launcher
+            && shared.configuration.agent.commands
+        {
             let settings =
                 CommandSettings::new(&workspace, launcher.clone()).own_files(shared.own_files.clone());
             add(tidegate_builtins::run_command(settings))?;

@@ -43,6 +43,18 @@ impl Runtime {
         let mut own_files = vec![absolute(data.root())];
         own_files.extend(database_files(&absolute(&database_path(configuration, data))));
         own_files.extend(user_config_folder().map(|folder| absolute(&folder)));
+        // Another run may use another data folder: those that are there are the program's own all the same.
+        let named = variables
+            .iter()
+            .find(|(name, _)| name == "TIDEGATE_DATA_DIR")
+            .map(|(_, folder)| folder);
+        let others = named.map(PathBuf::from).into_iter();
+        let others = others.chain(DataFolder::of_platform().map(|folder| folder.root().to_path_buf()));
+        own_files.extend(
+            others
+                .filter(|folder| folder.is_dir())
+                .map(|folder| absolute(&folder)),
+        );
         own_files.extend(loaded.file.as_ref().map(|file| file.path.clone()));
 
         let mut builder = Self::builder()
