@@ -226,7 +226,7 @@ pub(crate) enum ConfigCommand {
     },
     /// Print the JSON schema of tidegate.toml: every key, its meaning and default.
     Schema,
-    /// Trust a tidegate.toml in a working folder, as it is now.
+    /// Trust a tidegate.toml in a working folder with the scenarios it names, or one scenario, as they are now.
     Trust {
         /// The file.
         file: PathBuf,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_builtins::confine::Launcher;
 use tidegate_runtime::config::{self, ConfigError, LoadOptions, Loaded, Override, TrustedFiles};
-use tidegate_runtime::{DataFolder, Runtime, user_config_folder};
+use tidegate_runtime::{DataFolder, Runtime, RuntimeError, user_config_folder};
 use tidegate_store::Store;
 
 /// The data folder in use.
@@ -56,7 +56,7 @@ pub(crate) fn configuration(global: &Global, overrides: Vec<Override>) -> anyhow
     };
     match config::load(&options) {
         Err(ConfigError::Untrusted { file }) if is_attended(global) => {
-            ask_to_trust(&file, &data)?;
+            ask_to_trust(&file, &data, "It says which models, keys and levels are used.")?;
             Ok(config::load(&options)?)
         }
         other => Ok(other?),
@@ -64,7 +64,7 @@ pub(crate) fn configuration(global: &Global, overrides: Vec<Override>) -> anyhow
 }
 
 /// Shows the file and asks. What is trusted is what was shown.
-fn ask_to_trust(file: &Path, data: &DataFolder) -> anyhow::Result<()> {
+fn ask_to_trust(file: &Path, data: &DataFolder, meaning: &str) -> anyhow::Result<()> {
     let content = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let shown = file.display();
     output::tell(&format!(
@@ -74,7 +74,7 @@ fn ask_to_trust(file: &Path, data: &DataFolder) -> anyhow::Result<()> {
         // Escaped without exception: what cannot be seen is not agreed to.
         output::tell(&format!("    {}", tidegate_policy::escaped(line)));
     }
-    output::tell("\nIt says which models, keys and levels are used.");
+    output::tell(&format!("\n{meaning}"));
     if !asked("Use it from now on, as it is?")? {
         bail!("{shown} is not used; pass another file with --config FILE");
     }
@@ -108,7 +108,15 @@ pub(crate) fn runtime(global: &Global, overrides: Vec<Override>) -> anyhow::Resu
 /// The runtime of a configuration that is loaded already.
 pub(crate) fn runtime_of(global: &Global, loaded: &Loaded) -> anyhow::Result<Runtime> {
     let launcher = Launcher::this_program().context("the system does not tell which program this is")?;
-    let builder = Runtime::configured(loaded, &data_folder(global)?, &variables())?;
+    let data = data_folder(global)?;
+    let builder = loop {
+        match Runtime::configured(loaded, &data, &variables()) {
+            Err(RuntimeError::UntrustedScenario { file }) if is_attended(global) => {
+                ask_to_trust(&file, &data, "It says what the scripted model does.")?;
+            }
+            other => break other?,
+        }
+    };
     Ok(builder
         .commands(launcher)
         .asker(Arc::new(TerminalAsker::new(is_attended(global))))

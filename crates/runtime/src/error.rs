@@ -56,6 +56,17 @@ pub enum RuntimeError {
         #[source]
         cause: io::Error,
     },
+    /// A scenario file that came with the work is new or has changed since the owner trusted it.
+    #[error(
+        "the scenario {file} came with the configuration of the working folder and is not trusted as it is now, so it is not played\n  look at it, then run: tidegate config trust {file}"
+    )]
+    UntrustedScenario {
+        /// The file, canonical.
+        file: PathBuf,
+    },
+    /// The list of trusted files cannot be used.
+    #[error(transparent)]
+    Trust(#[from] crate::config::TrustError),
     /// The user is not configured.
     #[error("user {user} is not configured; add [users.{user}]")]
     UnknownUser {

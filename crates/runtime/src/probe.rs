@@ -1,9 +1,8 @@
 //! Asking a configured provider whether it is there.
 
-use crate::Runtime;
-use crate::RuntimeError;
 use crate::config::{Loaded, ProviderKind};
 use crate::wiring::Setup;
+use crate::{DataFolder, Runtime, RuntimeError};
 use std::time::Duration;
 use tidegate_message::ProviderId;
 use tidegate_providers::OpenAi;
@@ -16,6 +15,7 @@ impl Runtime {
     /// [`RuntimeError::Provider`] if it is not configured, cannot be set up or reached, or does not accept the key.
     pub async fn models_of(
         loaded: &Loaded,
+        data: &DataFolder,
         name: &str,
         variables: &[(String, String)],
         timeout: Duration,
@@ -27,7 +27,7 @@ impl Runtime {
                 cause: None,
             });
         };
-        let setup = Setup::new(loaded, name, settings, variables);
+        let setup = Setup::new(loaded, data, name, settings, variables);
         if settings.kind != ProviderKind::Openai {
             return setup.provider().map(|_| None);
         }

@@ -1,24 +1,27 @@
 //! One tool call: resolved, judged, approved if that has to be, journalled, judged again, run, and its result judged.
 
+mod ending;
+mod judge;
+mod resolve;
+
+use self::ending::{origin, read_label};
+use self::resolve::{Resolved, Unresolved};
 use crate::approvals::{self, Approver, Grant, Permission, Subject};
-use crate::capped::{cap, declared_classification};
 use crate::runtime::Shared;
 use crate::{CancelToken, RuntimeError};
 use futures::FutureExt as _;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_message::{Event, EventKind, ResultStatus, ToolCall, ToolResult, Transcript};
 use tidegate_policy::{
-    Admission, ApprovalId, ArgumentCheck, Bumper, CallId, Classification, Evaluation, Flow, Integrity, Label,
-    Origin, Resource, ResponseFlow, ResponseStatus, Role, SessionFacts, SessionId, SourceId, Taint,
-    ToolCallFlow, ToolName, ToolPolicy, TurnId,
+    Admission, ApprovalId, ArgumentCheck, CallId, Classification, Evaluation, Label, Origin, Resource, Role,
+    SessionId, Taint, ToolName, TurnId,
 };
 use tidegate_store::{ApprovalRecord, NewEvent, SessionPatch, SourceText, Write};
 use tidegate_tools::{
-    ArgumentsError, CallContext, Cancel as _, PreparedCall, Registry, Tool, ToolDefinition, ToolError,
-    ToolOutput,
+    ArgumentsError, CallContext, Cancel as _, PreparedCall, Registry, ToolDefinition, ToolError, ToolOutput,
 };
 use tokio::sync::Mutex;
 
@@ -122,34 +125,6 @@ impl Calls<'_> {
         journal: &Mutex<&mut R>,
     ) -> Result<CallEnd, RuntimeError> {
         let mut events = Vec::new();
-        let Some(tool) = self.offered(&call.name) else {
-            let policy = unknown_tool(&call.name);
-            let admission = Admission::NotOffered {
-                available: self.registry.names(self.role),
-            };
-            let flow = self.flow_of(&policy, &admission, &ArgumentCheck::Valid, &[]);
-            let evaluation = self.judge(call, &flow);
-            return Ok(self.refused(call, ResultStatus::NotRun, evaluation, events));
-        };
-        let definition = tool.definition();
-        let arguments = match self.registry.check(&call.name, &call.arguments) {
-            Ok(arguments) => arguments,
-            Err(error) => {
-                // The model is told its own words; the event, which holds no content, what kind of mistake it is.
-                let judged = |problem: String| {
-                    let check = ArgumentCheck::Invalid { problem };
-                    self.judge(
-                        call,
-                        &self.flow_of(&definition.policy, &Admission::Offered, &check, &[]),
-                    )
-                };
-                let told = judged(error.to_string()).for_model();
-                let evaluation = judged(without_content(&error).to_owned());
-                events.push(self.judged(call, evaluation));
-                let result = ToolResult::text(call, ResultStatus::NotRun, self.produced_by, told);
-                return Ok(CallEnd::plain(result, events, false));
-            }
-        };
         let cancel = self.cancel.child();
         let context = CallContext {
             session: self.session,
@@ -159,24 +134,23 @@ impl Calls<'_> {
             clearance: self.clearance,
             cancel: Arc::new(cancel.clone()),
         };
-        let limit = self.limit(definition);
-        let preparing = tokio::select! {
-            biased;
-            ended = guarded(tool.prepare(arguments, &context)) => ended,
-            // Nothing has happened yet, so it can be dropped where it is.
-            () = self.cancel.cancelled() => return Ok(CallEnd::NotBegun),
-            () = tokio::time::sleep(limit) => Err(ToolError::new(format!(
-                "The call was not ready to run after {} s and was not run.",
-                limit.as_secs()
-            ))),
-        };
-        let mut prepared = match preparing {
-            Ok(prepared) => prepared,
-            Err(error) => {
+        let Resolved {
+            definition,
+            mut prepared,
+        } = match self.resolve(call, &context).await {
+            Ok(resolved) => resolved,
+            Err(Unresolved::Refused { evaluation, told }) => {
+                events.push(self.judged(call, *evaluation));
+                let result = ToolResult::text(call, ResultStatus::NotRun, self.produced_by, told);
+                return Ok(CallEnd::plain(result, events, false));
+            }
+            Err(Unresolved::Failed { definition, error }) => {
                 cancel.cancel();
                 return Ok(self.respond(call, definition, &[], Err(error), events, false));
             }
+            Err(Unresolved::Cancelled) => return Ok(CallEnd::NotBegun),
         };
+        let limit = self.limit(definition);
         let resources = prepared.resources().to_vec();
         let mut evaluation = self.judge_resolved(call, definition, &resources, false);
         let mut grant = None;
@@ -347,219 +321,6 @@ impl Calls<'_> {
             .timeout
             .unwrap_or_else(|| Duration::from_secs(configured))
     }
-
-    /// Check 12: classifies what came back, withholds what is too high, cuts what is too long.
-    fn respond(
-        &self,
-        call: &ToolCall,
-        definition: &ToolDefinition,
-        resources: &[Resource],
-        ended: Result<ToolOutput, ToolError>,
-        mut events: Vec<NewEvent>,
-        journalled: bool,
-    ) -> CallEnd {
-        let (status, content, read) = match ended {
-            Ok(output) => (ResultStatus::Ok, output.content, output.label),
-            Err(error) => {
-                let content = vec![tidegate_message::Content::text(error.message)];
-                (ResultStatus::Error, content, error.label)
-            }
-        };
-        let declared = declared_classification(&content);
-        let response = ResponseFlow {
-            tool: &definition.policy,
-            status: if status == ResultStatus::Ok {
-                ResponseStatus::Ok
-            } else {
-                ResponseStatus::Error
-            },
-            read: read.join(read_label(resources)),
-            declared: declared.as_deref(),
-        };
-        let evaluation = self
-            .shared
-            .gate
-            .judge(Flow::Response(&response), self.facts(&call.id));
-        let allowed = evaluation.is_allowed();
-        let label = evaluation.label;
-        events.push(self.judged(call, evaluation));
-        if !allowed {
-            let result = ToolResult::text(call, ResultStatus::Refused, self.produced_by, WITHHELD);
-            return CallEnd::plain(result, events, journalled);
-        }
-        let capped = cap(
-            content,
-            self.shared.configuration.agent.max_output_chars,
-            &call.id,
-            label,
-        );
-        let source = capped.sources.first().map(|source| source.id.clone());
-        let origin = origin(call, resources, source.clone());
-        let result = ToolResult {
-            call: call.id.clone(),
-            provider_id: call.provider_id.clone(),
-            name: call.name.clone(),
-            status,
-            content: capped.content,
-            label,
-            source,
-        };
-        CallEnd::Answered(Box::new(Answered {
-            result,
-            raise: Some((label, origin)),
-            events,
-            sources: capped.sources,
-            journalled,
-            denied_by_owner: false,
-        }))
-    }
-
-    fn refused(
-        &self,
-        call: &ToolCall,
-        status: ResultStatus,
-        evaluation: Evaluation,
-        mut events: Vec<NewEvent>,
-    ) -> CallEnd {
-        let result = ToolResult::text(call, status, self.produced_by, evaluation.for_model());
-        events.push(self.judged(call, evaluation));
-        CallEnd::plain(result, events, false)
-    }
-
-    /// Answers a call that was not approved.
-    fn denied(
-        &self,
-        call: &ToolCall,
-        told: String,
-        denied_by_owner: bool,
-        events: Vec<NewEvent>,
-        journalled: bool,
-    ) -> CallEnd {
-        let result = ToolResult::text(call, ResultStatus::Refused, self.produced_by, told);
-        let mut end = CallEnd::plain(result, events, journalled);
-        if let CallEnd::Answered(answered) = &mut end {
-            answered.denied_by_owner = denied_by_owner;
-        }
-        end
-    }
-
-    pub(crate) fn judge_subject(&self, subject: &Subject<'_>, granted: bool) -> Evaluation {
-        self.judge_resolved(subject.call, subject.definition, subject.resources, granted)
-    }
-
-    fn judge_resolved(
-        &self,
-        call: &ToolCall,
-        definition: &ToolDefinition,
-        resources: &[Resource],
-        granted: bool,
-    ) -> Evaluation {
-        let flow = ToolCallFlow {
-            granted,
-            ..self.flow_of(
-                &definition.policy,
-                &Admission::Offered,
-                &ArgumentCheck::Valid,
-                resources,
-            )
-        };
-        self.judge(call, &flow)
-    }
-
-    /// What the gate is asked about a call, not granted.
-    pub(crate) fn flow_of<'f>(
-        &self,
-        tool: &'f ToolPolicy,
-        admission: &'f Admission,
-        arguments: &'f ArgumentCheck,
-        resources: &'f [Resource],
-    ) -> ToolCallFlow<'f> {
-        ToolCallFlow {
-            tool,
-            admission,
-            role: self.role,
-            arguments,
-            produced_by: self.produced_by,
-            resources,
-            granted: false,
-        }
-    }
-
-    fn judge(&self, call: &ToolCall, flow: &ToolCallFlow<'_>) -> Evaluation {
-        self.shared.gate.judge(Flow::ToolCall(flow), self.facts(&call.id))
-    }
-
-    fn facts(&self, call: &CallId) -> SessionFacts<'_> {
-        let policy = &self.shared.configuration.policy;
-        // A call that somebody was asked about is judged as then, though nobody is there now: the answer counts.
-        let attended = self.approver.is_some() || self.asked.contains_key(call);
-        let acknowledged = self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner);
-        SessionFacts {
-            taint: self.taint,
-            clearance: self.clearance,
-            bumper: (policy.bumpers && attended).then_some(Bumper {
-                above: policy.workspace,
-                acknowledged: *acknowledged,
-            }),
-        }
-    }
-
-    /// The tool, if the user's role may see it.
-    fn offered(&self, name: &ToolName) -> Option<&Arc<dyn Tool>> {
-        self.registry
-            .get(name)
-            .filter(|tool| tool.definition().policy.role <= self.role)
-    }
-
-    pub(crate) fn judged(&self, call: &ToolCall, evaluation: Evaluation) -> NewEvent {
-        let label = evaluation.taint_after;
-        let kind = EventKind::FlowJudged {
-            call: Some(call.id.clone()),
-            tool: Some(call.name.clone()),
-            evaluation,
-        };
-        self.event(label, kind)
-    }
-
-    pub(crate) fn event(&self, label: Label, kind: EventKind) -> NewEvent {
-        NewEvent {
-            turn: Some(self.turn),
-            label,
-            kind,
-        }
-    }
-}
-
-impl CallEnd {
-    /// An answer that brings nothing into the session.
-    fn plain(result: ToolResult, events: Vec<NewEvent>, journalled: bool) -> Self {
-        Self::Answered(Box::new(Answered {
-            result,
-            raise: None,
-            events,
-            sources: Vec::new(),
-            journalled,
-            denied_by_owner: false,
-        }))
-    }
-}
-
-/// The kind of mistake, without a word of the arguments.
-fn without_content(error: &ArgumentsError) -> &'static str {
-    match error {
-        ArgumentsError::UnknownTool { .. } => "there is no such tool",
-        ArgumentsError::Unparsable { .. } => "they are not one JSON object",
-        ArgumentsError::Unfit { .. } => "an argument is missing, not known, or not of the form asked for",
-    }
-}
-
-/// What raises a taint when the call has read these things.
-fn origin(call: &ToolCall, resources: &[Resource], source: Option<SourceId>) -> Origin {
-    Origin::Tool {
-        tool: call.name.clone(),
-        resources: resources.iter().filter_map(source_name).collect(),
-        source,
-    }
 }
 
 /// How a run ended.
@@ -576,33 +337,5 @@ async fn guarded<T>(work: impl Future<Output = Result<T, ToolError>>) -> Result<
         Err(_) => Err(ToolError::new(
             "The tool failed inside (a fault of the tool, not of the arguments).",
         )),
-    }
-}
-
-/// The join of the labels of what a call reads.
-fn read_label(resources: &[Resource]) -> Label {
-    Label::join_all(resources.iter().filter_map(|resource| match resource {
-        Resource::Source { label, .. } | Resource::Payload { label, .. } => Some(*label),
-        Resource::Sink { .. } => None,
-    }))
-}
-
-fn source_name(resource: &Resource) -> Option<String> {
-    match resource {
-        Resource::Source { what, .. } | Resource::Payload { what, .. } => Some(what.name.clone()),
-        Resource::Sink { .. } => None,
-    }
-}
-
-/// What the gate is told of a tool nobody knows.
-fn unknown_tool(name: &ToolName) -> ToolPolicy {
-    ToolPolicy {
-        name: name.clone(),
-        role: Role::Guest,
-        consequential: true,
-        source: Label::new(Classification::Public, Integrity::Untrusted),
-        floor: Classification::Public,
-        control_arguments: Vec::new(),
-        approval: false,
     }
 }

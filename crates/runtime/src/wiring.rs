@@ -1,6 +1,8 @@
 //! A runtime from a configuration: the store, the providers and the tiers it names.
 
-use crate::config::{Configuration, DurabilitySetting, Loaded, ProviderKind, ProviderSettings};
+use crate::config::{
+    Configuration, DurabilitySetting, FilePlace, Loaded, ProviderKind, ProviderSettings, TrustedFiles,
+};
 use crate::{DataFolder, Runtime, RuntimeBuilder, RuntimeError, user_config_folder};
 use std::fs::File;
 use std::io::Read as _;
@@ -8,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_message::{ModelId, ProviderId, Tier};
-use tidegate_providers::{OpenAi, OpenAiConfig, Provider, Scripted};
+use tidegate_providers::{OpenAi, OpenAiConfig, Provider, ScenarioError, Scripted};
 use tidegate_store::{Durability, SqliteStore, Store};
 use url::Url;
 
@@ -62,7 +64,7 @@ impl Runtime {
             .lock_folder(data.locks())
             .session_workspaces(absolute(&data.workspaces()));
         for (name, settings) in &configuration.providers {
-            let setup = Setup::new(loaded, name, settings, variables);
+            let setup = Setup::new(loaded, data, name, settings, variables);
             own_files.extend(setup.files());
             let clearance = settings
                 .clearance
@@ -86,11 +88,11 @@ impl Runtime {
     }
 
     /// What keeps the configured providers from being set up here and now: keys that are not there, scenarios
-    /// that cannot be played. [`open`](Self::open) fails with the first of them.
-    pub fn missing(loaded: &Loaded, variables: &[(String, String)]) -> Vec<RuntimeError> {
+    /// that cannot be played or that nobody trusts. [`open`](Self::open) fails with the first of them.
+    pub fn missing(loaded: &Loaded, data: &DataFolder, variables: &[(String, String)]) -> Vec<RuntimeError> {
         let providers = loaded.configuration.providers.iter();
         providers
-            .filter_map(|(name, settings)| Setup::new(loaded, name, settings, variables).provider().err())
+            .filter_map(|(name, settings)| Setup::new(loaded, data, name, settings, variables).provider().err())
             .collect()
     }
 
@@ -153,20 +155,26 @@ pub(crate) struct Setup<'a> {
     settings: &'a ProviderSettings,
     /// The folder of the configuration file.
     base: Option<&'a Path>,
+    /// The list to be on for files that came with the work, if the configuration did.
+    trusted: Option<TrustedFiles>,
     variables: &'a [(String, String)],
 }
 
 impl<'a> Setup<'a> {
     pub(crate) fn new(
         loaded: &'a Loaded,
+        data: &DataFolder,
         name: &str,
         settings: &'a ProviderSettings,
         variables: &'a [(String, String)],
     ) -> Self {
+        let file = loaded.file.as_ref();
+        let came_with_the_work = file.is_some_and(|file| file.place == FilePlace::WorkingFolder);
         Self {
             id: ProviderId::new(name),
             settings,
-            base: loaded.file.as_ref().and_then(|file| file.path.parent()),
+            base: file.and_then(|file| file.path.parent()),
+            trusted: came_with_the_work.then(|| TrustedFiles::in_folder(data.root())),
             variables,
         }
     }
@@ -187,7 +195,8 @@ impl<'a> Setup<'a> {
             ProviderKind::Openai => self.openai(),
             ProviderKind::Scripted => {
                 let path = self.beside(&self.settings.scenario);
-                match Scripted::from_file(self.id.clone(), &path) {
+                let text = self.scenario(&path)?;
+                match Scripted::from_str(self.id.clone(), &path.display().to_string(), &text) {
                     Ok(scripted) => Ok(Arc::new(scripted)),
                     Err(error) => Err(self.broken("its scenario cannot be played".into(), error)),
                 }
@@ -196,6 +205,22 @@ impl<'a> Setup<'a> {
                 Err(self.refused("this kind is not in this version".into()))
             }
         }
+    }
+
+    /// The scenario's text, if it may be played: what is trusted is what is played.
+    fn scenario(&self, path: &Path) -> Result<String, RuntimeError> {
+        let text = std::fs::read_to_string(path).map_err(|cause| {
+            let file = path.to_path_buf();
+            let unreadable = ScenarioError::Unreadable { file, cause };
+            self.broken("its scenario cannot be played".into(), unreadable)
+        })?;
+        if let Some(trusted) = &self.trusted {
+            let canonical = absolute(path);
+            if !trusted.is_trusted(&canonical, text.as_bytes())? {
+                return Err(RuntimeError::UntrustedScenario { file: canonical });
+            }
+        }
+        Ok(text)
     }
 
     fn openai(&self) -> Result<Arc<dyn Provider>, RuntimeError> {

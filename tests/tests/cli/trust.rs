@@ -35,7 +35,7 @@ fn a_file_of_the_working_folder_is_used_only_as_the_owner_has_seen_it() {
     let trusted = home.run(["config", "trust", "tidegate.toml"]).code(0);
     assert_eq!(
         home.redacted(&trusted.out),
-        "trusted as it is now: ~/project/tidegate.toml\n"
+        "trusted as it is now: ~/project/tidegate.toml\ntrusted as it is now: ~/project/scenario.toml\n"
     );
     assert_eq!(home.run(["run", "work"]).code(0).out, "done\n");
 
@@ -43,6 +43,22 @@ fn a_file_of_the_working_folder_is_used_only_as_the_owner_has_seen_it() {
     home.run(["run", "work"]).code(1).says(["tidegate config trust"]);
     home.write("project/tidegate.toml", PROJECT);
     home.run(["run", "work"]).code(0);
+}
+
+#[test]
+fn a_scenario_that_came_with_the_work_is_played_only_as_the_owner_has_seen_it() {
+    let home = project(PROJECT);
+    home.run(["config", "trust", "tidegate.toml"]).code(0);
+    home.write("project/scenario.toml", "[[reply]]\ntext = \"something else\"\n");
+    let untrusted = home.run(["run", "work"]).code(1);
+    insta::assert_snapshot!(home.redacted(&untrusted.err), @"");
+    home.run(["doctor"]).code(1).says(["config trust ~/project/scenario.toml"]);
+    home.run(["config", "trust", "scenario.toml"]).code(0);
+    assert_eq!(home.run(["run", "work"]).code(0).out, "something else\n");
+    // Who names the configuration answers for what it names.
+    home.write("project/scenario.toml", "[[reply]]\ntext = \"named\"\n");
+    let named = home.run(["run", "work", "--config", "tidegate.toml"]);
+    assert_eq!(named.code(0).out, "named\n");
 }
 
 #[test]

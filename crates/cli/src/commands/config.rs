@@ -25,12 +25,14 @@ pub(crate) fn run(global: &Global, command: ConfigCommand) -> anyhow::Result<Exi
         }
         ConfigCommand::Trust { file } => {
             let data = environment::data_folder(global)?;
-            let trusted = TrustedFiles::in_folder(data.root()).trust(&file)?;
+            let trusted = TrustedFiles::in_folder(data.root()).trust_with_scenarios(&file)?;
+            let trusted: Vec<String> = trusted.iter().map(|file| file.display().to_string()).collect();
             if global.json {
-                let trusted = trusted.display().to_string();
                 output::json(&serde_json::json!({ "trusted": trusted }))?;
             } else {
-                output::line(&format!("trusted as it is now: {}", trusted.display()))?;
+                for file in trusted {
+                    output::line(&format!("trusted as it is now: {file}"))?;
+                }
             }
         }
     }
@@ -69,9 +71,10 @@ fn show(global: &Global) -> anyhow::Result<()> {
 fn check(global: &Global) -> anyhow::Result<()> {
     let loaded = environment::configuration(global, Vec::new())?;
     let file = loaded.file.as_ref().map(|file| file.path.display().to_string());
+    let data = environment::data_folder(global)?;
     let mut notes = config::notes(&loaded);
     // The file may be right and its keys be elsewhere, so these are no errors here.
-    for error in Runtime::missing(&loaded, &environment::variables()) {
+    for error in Runtime::missing(&loaded, &data, &environment::variables()) {
         notes.push(output::with_causes(&error.into()));
     }
     if global.json {

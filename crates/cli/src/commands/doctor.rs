@@ -18,7 +18,7 @@ pub(crate) async fn run(global: &Global) -> anyhow::Result<Exit> {
     let root = data
         .as_ref()
         .map_or_else(|_| PathBuf::new(), |data| data.root().to_path_buf());
-    let (loaded, mut components) = configuration(global, root);
+    let (loaded, mut components) = configuration(global, root.clone());
     match &data {
         Ok(data) => {
             components.push(system::data_folder(data));
@@ -31,7 +31,9 @@ pub(crate) async fn run(global: &Global) -> anyhow::Result<Exit> {
             "pass --data-dir DIR or set TIDEGATE_DATA_DIR",
         )),
     }
-    components.extend(configured::providers(&loaded).await);
+    // Without a data folder there is no list of trusted files either: nothing that came with the work is played.
+    let data = data.unwrap_or_else(|_| DataFolder::new(root));
+    components.extend(configured::providers(&loaded, &data).await);
     components.push(configured::tiers(&loaded));
     components.push(configured::user(&loaded));
     components.push(system::confinement().await);

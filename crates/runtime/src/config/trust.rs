@@ -81,6 +81,25 @@ impl TrustedFiles {
         Ok(canonical)
     }
 
+    /// Trusts the file at `path` as it is now and, if it is a `tidegate.toml`, the scenario files it names that lie
+    /// where it says. Gives their canonical paths.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or the list not written.
+    pub fn trust_with_scenarios(&self, path: &Path) -> Result<Vec<PathBuf>, TrustError> {
+        let canonical = self.trust(path)?;
+        let folder = canonical.parent().unwrap_or_else(|| Path::new("/")).to_path_buf();
+        let text = std::fs::read_to_string(&canonical).unwrap_or_default();
+        let mut trusted = vec![canonical];
+        for scenario in scenarios_of(&text) {
+            let file = folder.join(scenario);
+            if file.is_file() {
+                trusted.push(self.trust(&file)?);
+            }
+        }
+        Ok(trusted)
+    }
+
     /// Trusts the file at canonical `path` with this content: what the owner was shown, whatever is there now.
     ///
     /// # Errors
@@ -119,6 +138,19 @@ impl TrustedFiles {
             }),
         }
     }
+}
+
+/// The scenario files that a configuration names; none of a text that is no configuration.
+fn scenarios_of(text: &str) -> Vec<String> {
+    let table: toml::Table = toml::from_str(text).unwrap_or_default();
+    let providers = table.get("providers").and_then(toml::Value::as_table);
+    providers
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, provider)| provider.get("scenario")?.as_str())
+        .filter(|scenario| !scenario.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The path in a form that keeps every byte apart: paths that are not UTF-8 are written in Debug form.

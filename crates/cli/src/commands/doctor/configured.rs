@@ -6,7 +6,7 @@ use crate::output;
 use std::time::Duration;
 use tidegate_policy::Classification;
 use tidegate_runtime::config::{self, FilePlace, LOCAL_USER, Loaded, ProviderKind};
-use tidegate_runtime::{Runtime, user_config_folder};
+use tidegate_runtime::{DataFolder, Runtime, user_config_folder};
 use url::Url;
 
 /// How long a provider may take to answer.
@@ -47,7 +47,7 @@ pub(super) fn configuration(loaded: &Loaded) -> Vec<Component> {
 }
 
 /// Each provider: where it is, whether it answers, what it may get.
-pub(super) async fn providers(loaded: &Loaded) -> Vec<Component> {
+pub(super) async fn providers(loaded: &Loaded, data: &DataFolder) -> Vec<Component> {
     let variables = environment::variables();
     let mut components = Vec::new();
     for (name, settings) in &loaded.configuration.providers {
@@ -74,7 +74,7 @@ pub(super) async fn providers(loaded: &Loaded) -> Vec<Component> {
         let what = format!("{kind} {place} · {key} · cleared for {clearance}");
         let title = format!("provider {name}");
         components.push(
-            match Runtime::models_of(loaded, name, &variables, PATIENCE).await {
+            match Runtime::models_of(loaded, data, name, &variables, PATIENCE).await {
                 Err(error) => {
                     let why = output::with_causes(&error.into());
                     Component::new(

@@ -1,0 +1,143 @@
+//! What a call is answered with: its judged result, a refusal, a denial.
+
+use super::{Answered, CallEnd, Calls, WITHHELD};
+use crate::capped::{cap, declared_classification};
+use tidegate_message::{ResultStatus, ToolCall, ToolResult};
+use tidegate_policy::{Evaluation, Flow, Label, Origin, Resource, ResponseFlow, ResponseStatus, SourceId};
+use tidegate_store::NewEvent;
+use tidegate_tools::{ToolDefinition, ToolError, ToolOutput};
+
+impl Calls<'_> {
+    /// Check 12: classifies what came back, withholds what is too high, cuts what is too long.
+    pub(super) fn respond(
+        &self,
+        call: &ToolCall,
+        definition: &ToolDefinition,
+        resources: &[Resource],
+        ended: Result<ToolOutput, ToolError>,
+        mut events: Vec<NewEvent>,
+        journalled: bool,
+    ) -> CallEnd {
+        let (status, content, read) = match ended {
+            Ok(output) => (ResultStatus::Ok, output.content, output.label),
+            Err(error) => {
+                let content = vec![tidegate_message::Content::text(error.message)];
+                (ResultStatus::Error, content, error.label)
+            }
+        };
+        let declared = declared_classification(&content);
+        let response = ResponseFlow {
+            tool: &definition.policy,
+            status: if status == ResultStatus::Ok {
+                ResponseStatus::Ok
+            } else {
+                ResponseStatus::Error
+            },
+            read: read.join(read_label(resources)),
+            declared: declared.as_deref(),
+        };
+        let evaluation = self
+            .shared
+            .gate
+            .judge(Flow::Response(&response), self.facts(&call.id));
+        let allowed = evaluation.is_allowed();
+        let label = evaluation.label;
+        events.push(self.judged(call, evaluation));
+        if !allowed {
+            let result = ToolResult::text(call, ResultStatus::Refused, self.produced_by, WITHHELD);
+            return CallEnd::plain(result, events, journalled);
+        }
+        let capped = cap(
+            content,
+            self.shared.configuration.agent.max_output_chars,
+            &call.id,
+            label,
+        );
+        let source = capped.sources.first().map(|source| source.id.clone());
+        let origin = origin(call, resources, source.clone());
+        let result = ToolResult {
+            call: call.id.clone(),
+            provider_id: call.provider_id.clone(),
+            name: call.name.clone(),
+            status,
+            content: capped.content,
+            label,
+            source,
+        };
+        CallEnd::Answered(Box::new(Answered {
+            result,
+            raise: Some((label, origin)),
+            events,
+            sources: capped.sources,
+            journalled,
+            denied_by_owner: false,
+        }))
+    }
+
+    pub(super) fn refused(
+        &self,
+        call: &ToolCall,
+        status: ResultStatus,
+        evaluation: Evaluation,
+        mut events: Vec<NewEvent>,
+    ) -> CallEnd {
+        let result = ToolResult::text(call, status, self.produced_by, evaluation.for_model());
+        events.push(self.judged(call, evaluation));
+        CallEnd::plain(result, events, false)
+    }
+
+    /// Answers a call that was not approved.
+    pub(super) fn denied(
+        &self,
+        call: &ToolCall,
+        told: String,
+        denied_by_owner: bool,
+        events: Vec<NewEvent>,
+        journalled: bool,
+    ) -> CallEnd {
+        let result = ToolResult::text(call, ResultStatus::Refused, self.produced_by, told);
+        let mut end = CallEnd::plain(result, events, journalled);
+        if let CallEnd::Answered(answered) = &mut end {
+            answered.denied_by_owner = denied_by_owner;
+        }
+        end
+    }
+}
+
+impl CallEnd {
+    /// An answer that brings nothing into the session.
+    pub(super) fn plain(result: ToolResult, events: Vec<NewEvent>, journalled: bool) -> Self {
+        Self::Answered(Box::new(Answered {
+            result,
+            raise: None,
+            events,
+            sources: Vec::new(),
+            journalled,
+            denied_by_owner: false,
+        }))
+    }
+}
+
+/// What raises a taint when the call has read these things.
+pub(super) fn origin(call: &ToolCall, resources: &[Resource], source: Option<SourceId>) -> Origin {
+    Origin::Tool {
+        tool: call.name.clone(),
+        resources: resources.iter().filter_map(source_name).collect(),
+        source,
+    }
+}
+
+/// The join of the labels of what a call reads.
+pub(super) fn read_label(resources: &[Resource]) -> Label {
+    Label::join_all(resources.iter().filter_map(|resource| match resource {
+        Resource::Source { label, .. } | Resource::Payload { label, .. } => Some(*label),
+        Resource::Sink { .. } => None,
+    }))
+}
+
+fn source_name(resource: &Resource) -> Option<String> {
+    match resource {
+        Resource::Source { what, .. } | Resource::Payload { what, .. } => Some(what.name.clone()),
+        Resource::Sink { .. } => None,
+    }
+}
