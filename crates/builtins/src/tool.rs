@@ -67,6 +67,7 @@ pub(crate) fn definition<A: JsonSchema>(
                 .map(|&argument| argument.into())
                 .collect(),
             approval: false,
+            integrity: tidegate_policy::ToolIntegrity::default(),
         },
         timeout: None,
     }

@@ -57,6 +57,16 @@ pub(crate) enum Command {
     },
     /// What happened: every model call, tool call and policy decision.
     Events(EventsArgs),
+    /// Look at what the policy decides, and why.
+    Policy {
+        #[command(subcommand)]
+        command: PolicyCommand,
+    },
+    /// Measure: how much work goes through, how much harm is stopped.
+    Eval {
+        #[command(subcommand)]
+        command: EvalCommand,
+    },
     /// Show and check the configuration.
     Config {
         #[command(subcommand)]
@@ -134,6 +144,28 @@ pub(crate) enum ApprovalsCommand {
 pub(crate) struct ApprovalArg {
     /// The id of the approval: a_ and 32 hex digits.
     pub(crate) id: ApprovalId,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Judge recorded traces step by step, as a session would.
+    Replay(TracesArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum EvalCommand {
+    /// The figures of the policy over recorded traces: benign work allowed, attacks stopped.
+    Policy(TracesArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TracesArgs {
+    /// The tools of the traces: a JSON list.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: PathBuf,
+    /// Recorded traces, one JSON object a line.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -7,9 +7,7 @@ use crate::{Approver, CancelToken, Observer, RuntimeError, TurnReport, ids};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_core::{Profile, Routing, Run};
-use tidegate_message::{
-    Author, Content, ModelPolicy, Tier, ToolSpec, Transcript, TurnStatus, Usage, UserMessage,
-};
+use tidegate_message::{ModelPolicy, Tier, ToolSpec, Transcript, TurnStatus, Usage, UserMessage};
 use tidegate_policy::{Classification, Label, Role, SessionId, SessionName, Taint, TurnId};
 use tidegate_providers::ToolSet;
 use tidegate_store::{SessionRecord, SessionState};
@@ -26,6 +24,8 @@ pub struct Session {
     pub(crate) transcript: Transcript,
     pub(crate) registry: Arc<Registry>,
     pub(crate) role: Role,
+    /// The tier its last turn had come to; none if it has had no turn, or its model is fixed.
+    pub(crate) tier: Option<Tier>,
     tool_sets: BTreeMap<Option<Tier>, Arc<ToolSet>>,
     _lock: SessionLock,
 }
@@ -37,6 +37,7 @@ pub(crate) struct SessionParts {
     pub(crate) transcript: Transcript,
     pub(crate) registry: Arc<Registry>,
     pub(crate) role: Role,
+    pub(crate) tier: Option<Tier>,
 }
 
 /// How to run a turn.
@@ -64,6 +65,7 @@ impl Session {
             transcript,
             registry,
             role,
+            tier,
         } = parts;
         Self {
             shared,
@@ -71,6 +73,7 @@ impl Session {
             transcript,
             registry,
             role,
+            tier,
             tool_sets: BTreeMap::new(),
             _lock: lock,
         }
@@ -119,10 +122,7 @@ impl Session {
         task: impl Into<String>,
         options: TurnOptions<'_>,
     ) -> Result<TurnReport, RuntimeError> {
-        let message = UserMessage {
-            author: Author::Person,
-            content: vec![Content::text(task)],
-        };
+        let message = UserMessage::person(task);
         self.run_message(message, options).await
     }
 
@@ -203,10 +203,15 @@ impl Session {
     }
 
     pub(crate) fn new_run(&self, turn: TurnId) -> Run {
-        let policy = &self.record.session.model_policy;
+        let start = Routing::new(&self.record.session.model_policy);
+        // At the tier of the turn before, so that the model goes on with what it knows, and its provider's cache.
+        let routing = match self.tier {
+            Some(tier) => start.resumed_at(tier),
+            None => start,
+        };
         Run::start(
             Profile::main(self.shared.configuration.agent.max_rounds),
-            Routing::new(policy),
+            routing,
             turn,
         )
     }

@@ -66,6 +66,7 @@ impl<'a> Turn<'a> {
         let flow = ContextFlow {
             what: "the task",
             label,
+            texts: None,
         };
         let evaluation = this.session.shared.gate.judge(Flow::Context(&flow), this.facts());
         if !evaluation.is_allowed() {
@@ -371,6 +372,14 @@ impl<'a> Turn<'a> {
 
     /// Commits what a step brought forth, together with the machine.
     async fn persist(&mut self, advance: Advance) -> Result<Step, RuntimeError> {
+        let (mut writes, step) = self.take_in(advance);
+        writes.push(self.checkpoint()?);
+        self.commit(writes).await?;
+        Ok(step)
+    }
+
+    /// Shows what a step appended and notes its events: what is to be written of it, and the step after it.
+    fn take_in(&mut self, advance: Advance) -> (Vec<Write>, Step) {
         let Advance {
             appended,
             events,
@@ -382,13 +391,14 @@ impl<'a> Turn<'a> {
         for kind in events {
             self.note(kind);
         }
-        let mut writes = Vec::new();
-        if !appended.is_empty() {
-            writes.push(Write::Append(self.session.id(), appended));
-        }
-        writes.push(self.checkpoint()?);
-        self.commit(writes).await?;
-        Ok(step)
+        // The next turn of the session goes on where this one has come to.
+        self.session.tier = self.run.routing().current();
+        let writes = if appended.is_empty() {
+            Vec::new()
+        } else {
+            vec![Write::Append(self.session.id(), appended)]
+        };
+        (writes, step)
     }
 
     /// Leaves the turn as it is until the owner has decided: it is stored, and its session stays in it.
@@ -411,17 +421,7 @@ impl<'a> Turn<'a> {
 
     /// Commits the end of the turn, unless its answer may not reach the reader.
     async fn finish(&mut self, advance: Advance) -> Result<TurnReport, RuntimeError> {
-        let Advance {
-            appended,
-            events,
-            step,
-        } = advance;
-        for entry in &appended {
-            self.show(Signal::Entry(Arc::clone(entry)));
-        }
-        for kind in events {
-            self.note(kind);
-        }
+        let (appended, step) = self.take_in(advance);
         let mut outcome = self.outcome(step)?;
         let says_something = !outcome.answer.is_empty() || outcome.question.is_some();
         if says_something && let Some(explanation) = self.judge_answer() {
@@ -431,9 +431,7 @@ impl<'a> Turn<'a> {
         self.note(outcome.event());
         let id = self.session.id();
         let mut writes = self.give_up_approvals().await?;
-        if !appended.is_empty() {
-            writes.push(Write::Append(id, appended));
-        }
+        writes.extend(appended);
         let patch = SessionPatch {
             state: Some(SessionState::Idle),
             ..SessionPatch::default()
@@ -476,6 +474,9 @@ impl<'a> Turn<'a> {
         let flow = AnswerFlow {
             reader: reader.as_str(),
             clearance: users.clearance(reader.as_str()).unwrap_or_default(),
+            texts: None,
+            recipients: &[],
+            granted: false,
         };
         self.session.shared.gate.judge(Flow::Answer(&flow), self.facts())
     }
@@ -554,6 +555,7 @@ impl<'a> Turn<'a> {
             clearance: self.session.clearance(),
             // Only calls meet it, and they are judged with what they know of it.
             bumper: None,
+            caller: tidegate_policy::Caller::default(),
         }
     }
 

@@ -48,6 +48,7 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> TypedTool<A> {
             floor: Classification::Public,
             control_arguments: Vec::new(),
             approval: false,
+            integrity: tidegate_policy::ToolIntegrity::default(),
         };
         let spec = ToolSpec {
             name,

@@ -159,6 +159,10 @@ fn about(event: &Event) -> String {
                 (None, FlowKind::Model) => "the context, to the model".into(),
                 (None, FlowKind::Context) => "the task, into the context".into(),
                 (None, FlowKind::Answer) => "the answer, to its reader".into(),
+                (None, FlowKind::SecretAccess) => "a secret, into a call".into(),
+                (None, FlowKind::SessionReset) => "the reset of the session".into(),
+                (None, FlowKind::AgentInvocation) => "the start of an agent".into(),
+                (None, FlowKind::McpToolCall) => "a call to an MCP server".into(),
             };
             let rule = evaluation
                 .rule

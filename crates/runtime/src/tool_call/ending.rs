@@ -1,11 +1,19 @@
 //! What a call is answered with: its judged result, a refusal, a denial.
 
-use super::{Answered, CallEnd, Calls, WITHHELD};
+use super::{Answered, CallEnd, Calls, WITHHELD, WITHHELD_BEFORE};
 use crate::capped::{cap, declared_classification};
 use tidegate_message::{ResultStatus, ToolCall, ToolResult};
 use tidegate_policy::{Evaluation, Flow, Label, Origin, Resource, ResponseFlow, ResponseStatus, SourceId};
 use tidegate_store::NewEvent;
 use tidegate_tools::{ToolDefinition, ToolError, ToolOutput};
+
+/// What came of a call, and when.
+pub(super) enum Came {
+    /// It failed before it ran.
+    Before(ToolError),
+    /// It ran.
+    OfRunning(Result<ToolOutput, ToolError>),
+}
 
 impl Calls<'_> {
     /// Check 12: classifies what came back, withholds what is too high, cuts what is too long.
@@ -14,10 +22,14 @@ impl Calls<'_> {
         call: &ToolCall,
         definition: &ToolDefinition,
         resources: &[Resource],
-        ended: Result<ToolOutput, ToolError>,
+        came: Came,
         mut events: Vec<NewEvent>,
         journalled: bool,
     ) -> CallEnd {
+        let (ran, ended) = match came {
+            Came::Before(error) => (false, Err(error)),
+            Came::OfRunning(ended) => (true, ended),
+        };
         let (status, content, read) = match ended {
             Ok(output) => (ResultStatus::Ok, output.content, output.label),
             Err(error) => {
@@ -35,6 +47,7 @@ impl Calls<'_> {
             },
             read: read.join(read_label(resources)),
             declared: declared.as_deref(),
+            texts: None,
         };
         let evaluation = self
             .shared
@@ -44,7 +57,13 @@ impl Calls<'_> {
         let label = evaluation.label;
         events.push(self.judged(call, evaluation));
         if !allowed {
-            let result = ToolResult::text(call, ResultStatus::Refused, self.produced_by, WITHHELD);
+            // That it ran is no secret, and whoever believes that it did not would run it again.
+            let (status, told) = if ran {
+                (ResultStatus::Withheld, WITHHELD)
+            } else {
+                (ResultStatus::Refused, WITHHELD_BEFORE)
+            };
+            let result = ToolResult::text(call, status, self.produced_by, told);
             return CallEnd::plain(result, events, journalled);
         }
         let capped = cap(

@@ -51,6 +51,8 @@ impl Calls<'_> {
             produced_by: self.produced_by,
             resources,
             granted: false,
+            integrity: None,
+            facts: tidegate_policy::CallFacts::default(),
         }
     }
 
@@ -70,6 +72,7 @@ impl Calls<'_> {
                 above: policy.workspace,
                 acknowledged: *acknowledged,
             }),
+            caller: tidegate_policy::Caller::default(),
         }
     }
 
@@ -109,5 +112,6 @@ pub(super) fn unknown_tool(name: &ToolName) -> ToolPolicy {
         floor: Classification::Public,
         control_arguments: Vec::new(),
         approval: false,
+        integrity: tidegate_policy::ToolIntegrity::default(),
     }
 }
