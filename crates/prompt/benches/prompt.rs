@@ -1,9 +1,8 @@
 //! What planning a compaction and assembling a turn cost.
 //!
 //! Planning is all that compaction does before the auxiliary model answers: estimating every message, choosing what to
-//! shorten, writing stubs, writing the request for a summary. Assembling is a turn from the user's text to the message that
-//! is stored, with one recalled memory and one note; once with the transcript handed over, as copying it is not what is
-//! measured.
+//! shorten, writing stubs, writing the request for a summary. Assembling is a turn from the user's text to its context,
+//! with one recalled memory and one note; the transcript is handed over, since copying it is not what is measured.
 #![expect(clippy::unwrap_used, reason = "a benchmark ends by panicking")]
 
 use std::hint::black_box;
@@ -13,8 +12,8 @@ use tidegate_message::{
 };
 use tidegate_policy::{Label, TurnId};
 use tidegate_prompt::{
-    Compaction, CompactionCause, CompactionInput, CompactionSettings, Fixed, Need, Note, NoteKind, Prices,
-    Recalled, SystemPrompt, Templates, TurnBuilder, TurnInput, Window,
+    Compaction, CompactionCause, CompactionInput, CompactionSettings, CompactionStep, Fixed, Need, Note,
+    NoteKind, Prices, Recalled, SystemPrompt, Templates, TurnBuilder, TurnContext, TurnInput, Window,
 };
 
 /// How often each is measured; the median counts.
@@ -31,21 +30,26 @@ const TURN: TurnId = TurnId::from_bits(1);
 fn main() {
     let templates = Templates::builtin().unwrap();
     println!("prompt, release build, median of {REPEATS}\n");
+    let all_of_it = Window {
+        tokens: 3_000_000,
+        threshold: 1_000_000,
+    };
     let plans = [
-        ("summary of messages of 1 KB", talk(MANY, 1_024, "word "), 500_000),
-        (
-            "summary of messages of 1 KB, Chinese",
-            talk(MANY, 341, "潮"),
-            500_000,
-        ),
-        ("stubs for half of the messages", results(MANY, 1_024), 3_000_000),
-        ("summary, results of 1 KB", results(MANY, 1_024), 100_000),
+        ("a summary", talk(MANY, 1_024, "word "), Window::new(500_000)),
+        ("a summary, Chinese", talk(MANY, 341, "潮"), Window::new(500_000)),
+        ("a summary, results", results(MANY, 1_024), Window::new(100_000)),
+        ("stubs for all results", results(MANY, 1_024), all_of_it),
     ];
     for (name, transcript, window) in plans {
         let time = median(
             || transcript.clone(),
             |transcript| plan(&templates, transcript, window),
         );
+        let asks = matches!(
+            plan(&templates, transcript.clone(), window).step(),
+            CompactionStep::Summarise(_)
+        );
+        assert_eq!(asks, name.starts_with("a summary"), "{name} is something else");
         let milliseconds = time.as_secs_f64() * 1_000.0;
         let verdict = if milliseconds < PLANNING_LIMIT {
             "within"
@@ -53,7 +57,7 @@ fn main() {
             "OVER"
         };
         println!(
-            "planning over {MANY} messages, {name:<40} {milliseconds:>8.2} ms  {verdict} {PLANNING_LIMIT} ms"
+            "planning over {MANY} messages of 1 KB, {name:<25} {milliseconds:>8.2} ms  {verdict} {PLANNING_LIMIT} ms"
         );
     }
     println!();
@@ -156,7 +160,7 @@ fn results(messages: usize, characters: usize) -> Transcript {
     entries
 }
 
-fn plan(templates: &Templates, transcript: Transcript, window: u64) -> Compaction {
+fn plan(templates: &Templates, transcript: Transcript, window: Window) -> Compaction {
     Compaction::begin(
         templates,
         CompactionInput {
@@ -167,7 +171,7 @@ fn plan(templates: &Templates, transcript: Transcript, window: u64) -> Compactio
                 system: 1_000,
                 tools: 2_000,
             },
-            window: Window::new(window),
+            window,
             cause: CompactionCause::Threshold,
             settings: CompactionSettings::default(),
         },
@@ -175,9 +179,8 @@ fn plan(templates: &Templates, transcript: Transcript, window: u64) -> Compactio
     .unwrap()
 }
 
-/// From the user's text to the message that is stored. The builder is given back, so that dropping the transcript is not
-/// measured.
-fn assemble(templates: &Templates, transcript: Transcript) -> TurnBuilder {
+/// From the user's text to the whole context. It is given back, so that dropping the transcript is not measured.
+fn assemble(templates: &Templates, transcript: Transcript) -> TurnContext {
     let input = TurnInput {
         turn: TURN,
         content: vec![Content::text("What is next?")],
@@ -206,5 +209,6 @@ fn assemble(templates: &Templates, transcript: Transcript) -> TurnBuilder {
     };
     builder.recalled(vec![recalled]).unwrap();
     assert!(matches!(builder.need(), Some(Need::Store { .. })));
-    builder
+    builder.stored().unwrap();
+    builder.finish().unwrap()
 }

@@ -438,6 +438,26 @@ impl Vocabulary {
         self.tool_objects.get(word).map_or(&[], Vec::as_slice)
     }
 
+    /// Families of an action word of any language, for the names of tools that are not English.
+    pub(crate) fn word_families(&self, word: &str) -> Vec<usize> {
+        self.languages
+            .values()
+            .filter_map(|language| language.verbs.get(word))
+            .flatten()
+            .map(|sense| sense.family)
+            .collect()
+    }
+
+    /// Classes of an object word of any language.
+    pub(crate) fn word_objects(&self, word: &str) -> Vec<usize> {
+        self.languages
+            .values()
+            .filter_map(|language| language.objects.get(word))
+            .flatten()
+            .copied()
+            .collect()
+    }
+
     /// The mode a tool's value stands for.
     pub(crate) fn mode_of(&self, value: &str) -> Option<&str> {
         self.mode_values.get(&value.to_lowercase()).map(String::as_str)

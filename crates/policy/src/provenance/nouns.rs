@@ -63,6 +63,7 @@ pub(crate) fn singular(word: &str) -> &str {
 
 pub(crate) fn nouns_of(name: &str, vocabulary: &Vocabulary) -> ToolNouns {
     let mut nouns = ToolNouns::default();
+    let (mut foreign, mut objects_foreign) = (false, false);
     for word in name_words(name) {
         for family in vocabulary.tool_families(&word) {
             if !nouns.families.contains(family) {
@@ -79,9 +80,29 @@ pub(crate) fn nouns_of(name: &str, vocabulary: &Vocabulary) -> ToolNouns {
                 nouns.classes.push(*class);
             }
         }
+        let is_verb = !vocabulary.tool_families(&word).is_empty();
         let is_object = !vocabulary.tool_object_classes(&word).is_empty();
-        if !FILLERS.contains(&word.as_str()) && (is_object || vocabulary.tool_families(&word).is_empty()) {
+        if !FILLERS.contains(&word.as_str()) && (is_object || !is_verb) {
             nouns.words.push(single.to_owned());
+        }
+    }
+    // A name in another language.
+    for word in name_words(name) {
+        if FILLERS.contains(&word.as_str()) {
+            continue;
+        }
+        if nouns.families.is_empty() || foreign {
+            let families = vocabulary.word_families(&word);
+            foreign |= !families.is_empty();
+            if !families.is_empty() {
+                nouns.words.retain(|noun| noun != singular(&word));
+            }
+            nouns.families.extend(families);
+        }
+        if nouns.classes.is_empty() || objects_foreign {
+            let classes = vocabulary.word_objects(&word);
+            objects_foreign |= !classes.is_empty();
+            nouns.classes.extend(classes);
         }
     }
     nouns

@@ -377,6 +377,15 @@ impl RuleReader<'_, '_> {
         let field = self.field(table, hook);
         let condition = match (field, operator) {
             (Some((field, name)), Some(operator)) => self.test(table, field, &name, operator),
+            (None, Some(Operator::Matches)) => {
+                // Whatever the field is, the expression has to be one.
+                if let Some(value) = table.get("value")
+                    && let Some(pattern) = value.get_ref().as_str()
+                {
+                    self.regex("value", value.span().start, pattern);
+                }
+                None
+            }
             _ => None,
         };
         self.start = rule_start;

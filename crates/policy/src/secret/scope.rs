@@ -365,8 +365,8 @@ fn changes_authority(text: &str, place: &Range<usize>) -> bool {
         let user = (url.username().to_owned(), url.password().map(str::to_owned));
         Some((url.scheme().to_owned(), user, url.host_str().map(str::to_owned), port))
     };
-    // Numbers, so that they also are ports.
-    with("1") != with("2")
+    // A port is a number, and a scheme begins with a letter.
+    with("1") != with("2") || with("a") != with("b")
 }
 
 /// Whether a text is a URL of a scheme that names a host.

@@ -170,30 +170,26 @@ impl Scrubber {
         };
         let mut finds: Vec<(Range<usize>, usize)> = Vec::new();
         let bytes = text.as_bytes();
-        let direct = View::of(bytes);
-        let once = View::json_unescaped(bytes);
-        let twice = once.as_ref().and_then(|view| View::json_unescaped(&view.bytes));
-        // Each reading with those it is read from, innermost first.
-        let mut readings: Vec<(View, Vec<&View>)> = Vec::new();
-        for form in [false, true] {
-            readings.extend(View::percent_decoded(bytes, form).map(|view| (view, Vec::new())));
-            if let Some(once) = &once {
-                readings.extend(View::percent_decoded(&once.bytes, form).map(|view| (view, vec![once])));
-            }
-        }
-        let mut look = |view: &View, outer: &[&View]| {
-            let to_text = |part: Range<usize>| outer.iter().fold(view.source_of(&part), |part, view| view.source_of(&part));
-            searches.look(&view.bytes, |part, secret| finds.push((to_text(part), secret)));
+        let mut look = |view: &View, outer: Option<&View>| {
+            searches.look(&view.bytes, |part, secret| {
+                let part = view.source_of(&part);
+                finds.push((outer.map_or(part.clone(), |outer| outer.source_of(&part)), secret));
+            });
         };
-        look(&direct, &[]);
-        if let Some(once) = &once {
-            look(once, &[]);
-            if let Some(twice) = &twice {
-                look(twice, &[once]);
+        look(&View::of(bytes), None);
+        for encoding in Encoding::ALL {
+            let Some(view) = encoding.read(bytes) else {
+                continue;
+            };
+            look(&view, None);
+            for inner in Encoding::ALL {
+                // Of two readings at least one is JSON: nobody percent-encodes twice by accident.
+                if (encoding == Encoding::Json || inner == Encoding::Json)
+                    && let Some(inner) = inner.read(&view.bytes)
+                {
+                    look(&inner, Some(&view));
+                }
             }
-        }
-        for (view, outer) in &readings {
-            look(view, outer);
         }
         finds.sort_by_key(|(place, secret)| (place.start, *secret));
         let mut merged: Vec<(Range<usize>, usize)> = Vec::new();
@@ -226,6 +222,27 @@ impl Searches {
         });
         let view = View::hexadecimal(bytes);
         self.hexadecimal.each(&view.bytes, |part, secret| found(view.source_of(&part), secret));
+    }
+}
+
+/// A way in which a text may lie in another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    Percent,
+    Form,
+    Json,
+}
+
+impl Encoding {
+    const ALL: [Self; 3] = [Self::Percent, Self::Form, Self::Json];
+
+    /// The text that lies in this one; none if it is the same.
+    fn read(self, text: &[u8]) -> Option<View> {
+        match self {
+            Self::Percent => View::percent_decoded(text, false),
+            Self::Form => View::percent_decoded(text, true),
+            Self::Json => View::json_unescaped(text),
+        }
     }
 }
 

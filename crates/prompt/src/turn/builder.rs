@@ -6,10 +6,10 @@ use crate::templates::Templates;
 use crate::{
     Compaction, CompactionCause, CompactionInput, CompactionOutcome, CompactionSettings, CurrentMessage,
     Fixed, Note, PromptError, Recalled, RequestSize, SystemPrompt, TooLarge, compose_user_api_content,
-    estimate_request, reanchor_current_turn_user_idx, sanitise,
+    estimate_entry, estimate_request, reanchor_current_turn_user_idx, sanitise,
 };
 use std::sync::Arc;
-use tidegate_message::{Author, Content, Entry, Transcript, TranscriptError, UserMessage, joined_text};
+use tidegate_message::{Author, Content, Entry, Transcript, UserMessage, joined_text};
 use tidegate_policy::Label;
 
 /// What the builder needs next.
@@ -256,14 +256,17 @@ impl TurnBuilder {
         let composed =
             compose_user_api_content(&self.templates, &self.input.content, &recalled, &self.input.notes)?;
         if let Some(sidecar) = composed.sidecar {
+            let before = estimate_entry(&self.entry, &self.input.prices);
             self.entry = self
                 .transcript
                 .set_sidecar(self.entry.seq, composed.label, sidecar)
-                .map_err(|cause: TranscriptError| PromptError::Transcript {
+                .map_err(|cause| PromptError::Transcript {
                     turn: self.input.turn,
                     cause,
                 })?;
-            self.measure();
+            let after = estimate_entry(&self.entry, &self.input.prices);
+            // The message is newer than anything the provider has counted.
+            self.size.tokens = self.size.tokens.saturating_sub(before).saturating_add(after);
         }
         self.recalled = recalled;
         self.state = State::Store;
@@ -287,15 +290,12 @@ impl TurnBuilder {
     pub fn finish(self) -> Result<TurnContext, PromptError> {
         self.expect(State::Ready, "the end of the turn's beginning")?;
         let entries = self.transcript.entries();
-        let rotated = matches!(self.report, CompactionReport::Done(_));
-        let before = entries.get(..self.index).unwrap_or_default();
         let label =
             Label::join_all(entries.iter().map(|entry| entry.label)).join(self.input.system_prompt.label);
         Ok(TurnContext {
             turn_id: self.input.turn,
             user_message: self.input.content,
             original_user_message: self.original,
-            conversation_history: (!rotated).then(|| before.to_vec()),
             active_system_prompt: self.input.system_prompt,
             current_turn_user_idx: self.index,
             notes: self.input.notes,

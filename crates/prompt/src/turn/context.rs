@@ -29,8 +29,6 @@ pub struct TurnContext {
     pub original_user_message: String,
     /// The messages, with the user's composed.
     pub transcript: Transcript,
-    /// The messages before the user's; `None` if compaction has begun a new segment.
-    pub conversation_history: Option<Vec<Arc<Entry>>>,
     /// The system prompt.
     pub active_system_prompt: SystemPrompt,
     /// Where the user's message is among the messages.
@@ -51,5 +49,16 @@ impl TurnContext {
     /// The messages.
     pub fn messages(&self) -> &[Arc<Entry>] {
         self.transcript.entries()
+    }
+
+    /// The messages before the user's; `None` if compaction has begun a new segment: what stands there then is not what
+    /// was said.
+    pub fn conversation_history(&self) -> Option<&[Arc<Entry>]> {
+        match self.compaction {
+            CompactionReport::Done(_) => None,
+            CompactionReport::NotNeeded | CompactionReport::CoolingDown | CompactionReport::Failed(_) => {
+                self.messages().get(..self.current_turn_user_idx)
+            }
+        }
     }
 }

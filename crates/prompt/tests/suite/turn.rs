@@ -122,10 +122,7 @@ fn a_turn_is_built_in_order() {
     assert_eq!(context.turn_id, NOW);
     assert_eq!(context.user_message, [Content::text("hello\u{fffd}")]);
     assert_eq!(context.original_user_message, "hello\u{fffd}");
-    assert_eq!(
-        context.conversation_history.as_deref(),
-        Some(&context.messages()[..2])
-    );
+    assert_eq!(context.conversation_history(), Some(&context.messages()[..2]));
     assert_eq!(context.current_turn_user_idx, 2);
     assert_eq!(context.compaction, CompactionReport::NotNeeded);
     assert_eq!(context.label, Label::trusted(Classification::Internal));
@@ -178,6 +175,15 @@ fn an_image_carries_the_notes_of_its_turn() {
     let (_, context) = build(short_talk(), input, &summary(), &[]).unwrap();
     assert_eq!(context.original_user_message, "");
     assert!(sent(&context).contains("remember"));
+    let measured = tidegate_prompt::estimate_request(
+        context.messages(),
+        tidegate_prompt::Fixed {
+            system: context.active_system_prompt.tokens(),
+            tools: 100,
+        },
+        &Prices::default(),
+    );
+    assert_eq!(context.size, measured);
 }
 
 #[test]
@@ -210,7 +216,7 @@ fn what_hooks_say_goes_with_the_message_and_the_system_prompt_counts_for_the_lab
 fn a_large_history_is_compacted_and_the_message_found_again() {
     let (needs, context) = build(long_talk(), turn("now?"), &summary(), &[memory("a", "b", PUBLIC)]).unwrap();
     assert_eq!(needs, ["compact", "hooks", "recall", "store"]);
-    assert_eq!(context.conversation_history, None);
+    assert_eq!(context.conversation_history(), None);
     assert_eq!(context.current_turn_user_idx, context.messages().len() - 1);
     assert!(sent(&context).starts_with("now?\n\n<recalled-memory>"));
     let CompactionReport::Done(outcome) = &context.compaction else {

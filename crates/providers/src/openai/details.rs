@@ -49,7 +49,7 @@ impl ReasoningDetails {
 fn continues(last: &BTreeMap<String, Box<RawValue>>, piece: &Fields<'_>) -> bool {
     ["type", "index"]
         .iter()
-        .all(|key| match (last.get(*key), piece.get(*key)) {
+        .all(|key| match (last.get(*key), piece.get(key)) {
             (Some(last), Some(piece)) => last.get() == piece.get(),
             (None, _) | (_, None) => false,
         })
