@@ -15,13 +15,10 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_message::{Event, EventKind, ResultStatus, ToolCall, ToolResult, Transcript};
-use tidegate_policy::{
-    Admission, ApprovalId, ArgumentCheck, CallId, Classification, Evaluation, Label, Origin, Resource, Role,
-    SessionId, Taint, ToolName, TurnId,
-};
+use tidegate_policy::{ApprovalId, CallId, Classification, Label, Origin, Role, SessionId, Taint, TurnId};
 use tidegate_store::{ApprovalRecord, NewEvent, SessionPatch, SourceText, Write};
 use tidegate_tools::{
-    ArgumentsError, CallContext, Cancel as _, PreparedCall, Registry, ToolDefinition, ToolError, ToolOutput,
+    CallContext, Cancel as _, PreparedCall, Registry, ToolDefinition, ToolError, ToolOutput,
 };
 use tokio::sync::Mutex;
 

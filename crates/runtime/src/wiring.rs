@@ -92,7 +92,11 @@ impl Runtime {
     pub fn missing(loaded: &Loaded, data: &DataFolder, variables: &[(String, String)]) -> Vec<RuntimeError> {
         let providers = loaded.configuration.providers.iter();
         providers
-            .filter_map(|(name, settings)| Setup::new(loaded, data, name, settings, variables).provider().err())
+            .filter_map(|(name, settings)| {
+                Setup::new(loaded, data, name, settings, variables)
+                    .provider()
+                    .err()
+            })
             .collect()
     }
 
