@@ -2,6 +2,7 @@
 
 use crate::{FlowKind, Label, RuleId};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Whether a flow may happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -25,6 +26,10 @@ pub enum RuleOutcome {
     Refused,
     /// It wants the owner to be asked.
     Asked,
+    /// A custom rule that matched and ended the custom rules with ALLOW.
+    Allowed,
+    /// A custom rule that matched and redacts.
+    Redacted,
 }
 
 /// One rule that was looked at.
@@ -34,8 +39,9 @@ pub struct RuleTrace {
     pub rule: RuleId,
     /// What it said.
     pub outcome: RuleOutcome,
-    /// Why, in a sentence without a final stop. Every name in it is escaped.
-    pub why: String,
+    /// Why, in a sentence without a final stop. Every name in it is escaped. Of a custom rule it names the condition,
+    /// so a part of the configuration, and never the value that was compared.
+    pub why: Arc<str>,
 }
 
 /// The gate's answer to one flow: complete enough to be explained later without the session at hand.
@@ -55,11 +61,15 @@ pub struct Evaluation {
     pub rules: Vec<RuleTrace>,
     /// The session's label before.
     pub taint_before: Label,
-    /// The session's label after: raised by a response or context that enters, the same for all else and
-    /// for every refusal.
+    /// The session's label after: raised by a response or context that the built-in rules let in, even if a custom
+    /// rule then refuses it (that it did tells of the content); the same for all else and for every other refusal.
     pub taint_after: Label,
     /// The label of the data that moves: of a result, the join it carries from now on.
     pub label: Label,
+    /// The custom rules whose patterns have to be redacted before it goes on, in order; none if it is refused. It
+    /// keeps its label: see [`Gate::redactor`](crate::Gate::redactor).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redactions: Vec<RuleId>,
     /// Unless it is allowed, an explanation for people: a line on what wants to go where, then indented lines on
     /// how it came to that and what is possible. Every name in it is escaped (see [`escaped`](crate::escaped)).
     /// It names things and levels, never the content of arguments.

@@ -1,6 +1,9 @@
 //! What the gate is asked: a movement of data, and the facts about it that the caller gathered.
 
-use crate::{Classification, Label, Role, Taint, ToolName};
+use crate::{
+    AgentFlow, CallFacts, Caller, Classification, Hook, IntegrityFacts, Label, McpFlow, ResetFlow, Role,
+    SecretFlow, Taint, ToolIntegrity, ToolName,
+};
 use serde::{Deserialize, Serialize};
 
 /// What the gate knows about the session in whose context a flow happens.
@@ -13,6 +16,8 @@ pub struct SessionFacts<'a> {
     /// Where the owner is asked before the taint rises; none where nobody is there, or it is switched off
     /// (`[policy] bumpers`).
     pub bumper: Option<Bumper>,
+    /// Who is behind the session, for custom rules.
+    pub caller: Caller<'a>,
 }
 
 /// From which level on the owner is asked before a call raises the taint (check 8).
@@ -42,8 +47,16 @@ pub enum Flow<'a> {
     Model(&'a ModelFlow<'a>),
     /// Text that enters the context otherwise: owner text, notes.
     Context(&'a ContextFlow<'a>),
-    /// The answer on its way to the reader.
+    /// The answer on its way to the reader, or a message on its way to its recipients.
     Answer(&'a AnswerFlow<'a>),
+    /// A secret on its way into a call's arguments.
+    SecretAccess(&'a SecretFlow<'a>),
+    /// A session that is about to be reset.
+    SessionReset(&'a ResetFlow),
+    /// An agent that is about to start.
+    AgentInvocation(&'a AgentFlow<'a>),
+    /// A call on its way to an MCP server.
+    McpToolCall(&'a McpFlow<'a>),
 }
 
 /// The kind of a [`Flow`], as events name it.
@@ -60,6 +73,31 @@ pub enum FlowKind {
     Context,
     /// [`Flow::Answer`].
     Answer,
+    /// [`Flow::SecretAccess`].
+    SecretAccess,
+    /// [`Flow::SessionReset`].
+    SessionReset,
+    /// [`Flow::AgentInvocation`].
+    AgentInvocation,
+    /// [`Flow::McpToolCall`].
+    McpToolCall,
+}
+
+impl FlowKind {
+    /// Where custom rules are asked about it; nowhere about the context on its way to a model.
+    pub fn hook(self) -> Option<Hook> {
+        match self {
+            Self::ToolCall => Some(Hook::PreToolCall),
+            Self::Response => Some(Hook::PostToolResponse),
+            Self::Model => None,
+            Self::Context => Some(Hook::PreContextInjection),
+            Self::Answer => Some(Hook::PreOutput),
+            Self::SecretAccess => Some(Hook::SecretAccess),
+            Self::SessionReset => Some(Hook::SessionReset),
+            Self::AgentInvocation => Some(Hook::AgentInvocation),
+            Self::McpToolCall => Some(Hook::McpToolCall),
+        }
+    }
 }
 
 /// What the gate has to know about a tool, independent of a call.
@@ -81,6 +119,9 @@ pub struct ToolPolicy {
     /// false.
     #[serde(default)]
     pub approval: bool,
+    /// What integrity by value (check 7) has to know. Default: it only reads, and its result is not trusted.
+    #[serde(default)]
+    pub integrity: ToolIntegrity,
 }
 
 /// Whether the caller offers the tool at all.
@@ -171,6 +212,15 @@ pub enum Resource {
     },
 }
 
+impl Resource {
+    /// Which thing.
+    pub fn what(&self) -> &ResourceRef {
+        match self {
+            Self::Source { what, .. } | Self::Sink { what, .. } | Self::Payload { what, .. } => what,
+        }
+    }
+}
+
 /// A tool call before it runs.
 #[derive(Clone, Debug)]
 pub struct ToolCallFlow<'a> {
@@ -189,6 +239,10 @@ pub struct ToolCallFlow<'a> {
     /// Whether the owner granted exactly this call: this id with these arguments, resolved to these resources.
     /// The caller vouches for that. It satisfies the rules that ask and no other.
     pub granted: bool,
+    /// What integrity by value is judged from (check 7); none where it does not apply.
+    pub integrity: Option<IntegrityFacts<'a>>,
+    /// What custom rules may look at beyond that.
+    pub facts: CallFacts<'a>,
 }
 
 impl ToolCallFlow<'_> {
@@ -228,6 +282,9 @@ pub struct ResponseFlow<'a> {
     pub read: Label,
     /// `_classification` of a JSON result, as written there. It may only raise; unreadable counts as RESTRICTED.
     pub declared: Option<&'a str>,
+    /// The texts of the result, in order: what of it the model would read. None: not known, which custom rules read
+    /// against it.
+    pub texts: Option<&'a [&'a str]>,
 }
 
 /// The whole context on its way to a model provider.
@@ -246,13 +303,21 @@ pub struct ContextFlow<'a> {
     pub what: &'a str,
     /// Its label.
     pub label: Label,
+    /// The text, in parts. None: not known, which custom rules read against it.
+    pub texts: Option<&'a [&'a str]>,
 }
 
-/// The answer on its way to its reader.
+/// The answer on its way to its reader, or a message to a channel.
 #[derive(Clone, Debug)]
 pub struct AnswerFlow<'a> {
     /// Who reads it.
     pub reader: &'a str,
     /// What they may read.
     pub clearance: Classification,
+    /// The text, in parts, without thinking. None: not known, which custom rules read against it.
+    pub texts: Option<&'a [&'a str]>,
+    /// Those it is sent to, where it is a message; their levels are in `clearance`.
+    pub recipients: &'a [&'a str],
+    /// Whether the owner granted exactly this text to this reader.
+    pub granted: bool,
 }

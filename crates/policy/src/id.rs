@@ -17,6 +17,16 @@ pub struct IdError {
     expected: &'static str,
 }
 
+impl IdError {
+    pub(crate) fn new(what: &'static str, given: &str, expected: &'static str) -> Self {
+        Self {
+            what,
+            given: given.into(),
+            expected,
+        }
+    }
+}
+
 macro_rules! random_id {
     ($(#[$doc:meta])* $name:ident, $prefix:literal, $what:literal) => {
         $(#[$doc])*

@@ -19,18 +19,30 @@
 //! - A grant answers a question and nothing else: it never turns a refusal into a permission.
 
 mod address;
+mod confusable;
 mod escape;
 mod evaluation;
 mod flow;
 mod gate;
+mod hook;
+mod hook_flow;
 mod host;
 mod id;
+mod integrity;
 mod label;
+mod licence;
+mod log;
 mod path;
+mod provenance;
+mod redact;
+pub mod replay;
 mod role;
+mod rules;
+mod secret;
 mod taint;
 
 pub use address::AddressKind;
+pub use confusable::{Confusable, confusables};
 pub use escape::escaped;
 pub use evaluation::{Decision, Evaluation, RuleOutcome, RuleTrace};
 pub use flow::{
@@ -39,12 +51,30 @@ pub use flow::{
     ToolPolicy,
 };
 pub use gate::{Gate, rule};
+pub use hook::{Field, FieldKind, FieldName, Hook};
+pub use hook_flow::{AgentFlow, AgentKind, CallFacts, Caller, McpFlow, McpStatus, ResetFlow, SecretFlow};
 pub use host::{HostRules, HostRulesError, UrlLabel, default_provider_clearance};
 pub use id::{
     ApprovalId, CallId, EventId, IdError, MemoryId, RuleId, SessionId, SessionName, SourceId, ThreadId,
     ToolName, TurnId, UserId,
 };
+pub use integrity::{
+    ActionClass, ControlValue, IntegrityAction, IntegrityFacts, IntegrityMode, IntegrityVerdict, LicenceUse,
+    RowFields, ToolIntegrity, TrustedFields, ValueOrigin,
+};
 pub use label::{Classification, Integrity, Label, ParseLabelError};
+pub use licence::{ActionFamily, ActionWords, ActionWordsError, ObjectClass};
+pub use log::{KeyedHash, logged_url};
 pub use path::{PathLabel, PathRule, PathRules, PathRulesBuilder, PathRulesError};
+pub use provenance::{ProvenanceLedger, ToolOutcome};
+pub use redact::{JsonStep, JsonText, Redacted, Redactor, UnknownRedaction};
 pub use role::{ParseRoleError, Role};
+pub use rules::{
+    Action, CustomOutcome, CustomVerdict, Fact, Facts, Operator, Rule, RuleError, RuleErrors, RuleProblem,
+    RuleSet, RuleWarning,
+};
+pub use secret::{
+    Placeholder, ScopeProblem, ScopeRefusal, Scrubbed, Scrubber, SecretError, SecretName, SecretScope,
+    SecretScopeError, SecretScopes, SecretValues, SubstitutedArguments, placeholders,
+};
 pub use taint::{Escalation, Origin, Taint};

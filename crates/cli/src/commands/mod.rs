@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod init;
 mod outcome;
+pub(crate) mod policy;
 pub(crate) mod run;
 pub(crate) mod sessions;
 mod time;

@@ -1,6 +1,7 @@
 //! The rules for a tool call, before it runs.
 
 use super::asking::{bumper, tool_approval};
+use super::integrity::integrity_by_value;
 use super::wording::{HIGHER_CLEARANCE, alternatives, how_it_came_to, lines, shown, shown_resource};
 use super::{Refusal, Stage, Verdict, rule};
 use crate::{
@@ -9,7 +10,7 @@ use crate::{
 };
 
 /// Checks 1 to 6 and 8, and the tool's own wish to be approved, in order.
-pub(super) fn stages<'a>() -> [Stage<ToolCallFlow<'a>>; 9] {
+pub(super) fn stages<'a>() -> [Stage<ToolCallFlow<'a>>; 10] {
     [
         Stage {
             rule: rule::ALLOWED_SET,
@@ -38,6 +39,10 @@ pub(super) fn stages<'a>() -> [Stage<ToolCallFlow<'a>>; 9] {
         Stage {
             rule: rule::NO_WRITE_DOWN,
             judge: no_write_down,
+        },
+        Stage {
+            rule: rule::INTEGRITY_BY_VALUE,
+            judge: integrity_by_value,
         },
         Stage {
             rule: rule::BUMPER,

@@ -6,8 +6,9 @@ mod properties;
 mod refusals;
 
 use tidegate_policy::{
-    Admission, ArgumentCheck, Bumper, Classification, Evaluation, Flow, Gate, Label, Origin, Resource,
-    ResourceKind, ResourceRef, Role, SessionFacts, SinkLevel, Taint, ToolCallFlow, ToolName, ToolPolicy,
+    Admission, ArgumentCheck, Bumper, CallFacts, Caller, Classification, Evaluation, Flow, Gate, Label,
+    Origin, Resource, ResourceKind, ResourceRef, Role, SessionFacts, SinkLevel, Taint, ToolCallFlow,
+    ToolName, ToolPolicy,
 };
 
 /// A call that every rule lets pass until a test changes something. Its arguments are produced by the
@@ -51,11 +52,14 @@ impl Call {
             produced_by: self.produced_by.unwrap_or(self.taint.label()),
             resources: &self.resources,
             granted: self.granted,
+            integrity: None,
+            facts: CallFacts::default(),
         };
         let session = SessionFacts {
             taint: &self.taint,
             clearance: self.clearance,
             bumper: self.bumper,
+            caller: Caller::default(),
         };
         Gate::default().judge(Flow::ToolCall(&flow), session)
     }
@@ -144,6 +148,7 @@ fn tool_policy(name: &str) -> ToolPolicy {
         floor: Classification::Public,
         control_arguments: Vec::new(),
         approval: false,
+        integrity: tidegate_policy::ToolIntegrity::default(),
     }
 }
 

@@ -428,6 +428,7 @@ fn judge_result(result: &Result<'_>, taint: Label, clearance: Classification) ->
         status: ResponseStatus::Ok,
         read: result.read,
         declared: result.declared,
+        texts: None,
     };
     let taint = Taint::new(taint);
     Gate::default().judge(
@@ -436,6 +437,7 @@ fn judge_result(result: &Result<'_>, taint: Label, clearance: Classification) ->
             taint: &taint,
             clearance,
             bumper: None,
+            caller: Caller::default(),
         },
     )
 }
@@ -543,6 +545,7 @@ fn a_context_goes_to_models_cleared_for_it() {
                 taint: &taint,
                 clearance: Restricted,
                 bumper: None,
+                caller: Caller::default(),
             };
             let flow = ModelFlow {
                 model: "local:small",
@@ -568,10 +571,14 @@ fn an_answer_goes_to_readers_cleared_for_it() {
                 taint: &taint,
                 clearance: Restricted,
                 bumper: None,
+                caller: Caller::default(),
             };
             let flow = AnswerFlow {
                 reader: "ann",
                 clearance,
+                texts: None,
+                recipients: &[],
+                granted: false,
             };
             let evaluation = Gate::default().judge(Flow::Answer(&flow), session);
             let expected = (level > clearance).then_some(rule::NO_WRITE_DOWN);
@@ -593,10 +600,12 @@ fn text_enters_a_context_up_to_its_clearance_and_raises_it() {
                 taint: &taint,
                 clearance,
                 bumper: None,
+                caller: Caller::default(),
             };
             let flow = ContextFlow {
                 what: "the task",
                 label: Label::untrusted(level),
+                texts: None,
             };
             let evaluation = Gate::default().judge(Flow::Context(&flow), session);
             if level <= clearance {

@@ -95,6 +95,7 @@ fn any_call() -> impl Strategy<Value = Call> {
                 floor,
                 consequential,
                 approval,
+                integrity: Default::default(),
                 ..tool_policy(&name)
             },
         );
@@ -323,8 +324,8 @@ proptest! {
     ) {
         let tool = ToolPolicy { source, ..tool_policy(&name) };
         let status = if failed { ResponseStatus::Error } else { ResponseStatus::Ok };
-        let flow = ResponseFlow { tool: &tool, status, read, declared: declared.as_deref() };
-        let evaluation = Gate::default().judge(Flow::Response(&flow), SessionFacts { taint: &taint, clearance, bumper: None });
+        let flow = ResponseFlow { tool: &tool, status, read, declared: declared.as_deref(), texts: None };
+        let evaluation = Gate::default().judge(Flow::Response(&flow), SessionFacts { taint: &taint, clearance, bumper: None, caller: Caller::default() });
         check_shape(&evaluation, &taint)?;
         prop_assert!(source.is_within(evaluation.label) && read.is_within(evaluation.label));
         match declared.map(|text| text.parse::<Classification>()) {
@@ -346,10 +347,10 @@ proptest! {
         clearance in any_level(),
         limit in any_level(),
     ) {
-        let session = SessionFacts { taint: &taint, clearance, bumper: None };
+        let session = SessionFacts { taint: &taint, clearance, bumper: None, caller: Caller::default() };
         let level = taint.label().classification;
 
-        let context = Gate::default().judge(Flow::Context(&ContextFlow { what: &name, label }), session);
+        let context = Gate::default().judge(Flow::Context(&ContextFlow { what: &name, label, texts: None }), session);
         check_shape(&context, &taint)?;
         prop_assert_eq!(context.is_allowed(), label.classification <= clearance);
         if context.is_allowed() {
@@ -360,7 +361,7 @@ proptest! {
         check_shape(&model, &taint)?;
         prop_assert_eq!((model.is_allowed(), model.taint_after), (level <= limit, taint.label()));
 
-        let answer = Gate::default().judge(Flow::Answer(&AnswerFlow { reader: &name, clearance: limit }), session);
+        let answer = Gate::default().judge(Flow::Answer(&AnswerFlow { reader: &name, clearance: limit, texts: None, recipients: &[], granted: false }), session);
         check_shape(&answer, &taint)?;
         prop_assert_eq!((answer.is_allowed(), answer.taint_after), (level <= limit, taint.label()));
     }

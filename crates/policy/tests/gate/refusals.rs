@@ -205,6 +205,7 @@ fn refused_crossings() {
         taint: &taint,
         clearance: Confidential,
         bumper: None,
+        caller: Caller::default(),
     };
     let judge = |flow: Flow<'_>| Gate::default().judge(flow, session);
     let result = |source, read, declared| {
@@ -218,6 +219,7 @@ fn refused_crossings() {
             status: ResponseStatus::Error,
             read,
             declared,
+            texts: None,
         }))
     };
     let text = document([
@@ -242,6 +244,7 @@ fn refused_crossings() {
             judge(Flow::Context(&ContextFlow {
                 what: "the task",
                 label: Label::trusted(Restricted),
+                texts: None,
             })),
         ),
         (
@@ -256,6 +259,9 @@ fn refused_crossings() {
             judge(Flow::Answer(&AnswerFlow {
                 reader: "guest",
                 clearance: Public,
+                texts: None,
+                recipients: &[],
+                granted: false,
             })),
         ),
     ]);

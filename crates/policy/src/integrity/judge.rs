@@ -1,0 +1,306 @@
+//! The judging of one call: its licence, and each of its control values.
+
+use super::given::{MOST_VALUES, Values, values_of};
+use super::trust::{Scope, Trust};
+use crate::licence::{Licence, OwnerMessage};
+use crate::provenance::{ToolNouns, nouns_of, singular};
+use crate::{
+    ActionClass, ControlValue, IntegrityVerdict, LicenceUse, ProvenanceLedger, ToolPolicy, ValueOrigin,
+    escaped,
+};
+use serde_json::Value;
+
+impl ProvenanceLedger {
+    /// Judges a call by the values and licences known so far. It changes nothing: the same ledger and call always have
+    /// the same verdict.
+    pub fn judge(&self, tool: &ToolPolicy, arguments: &Value) -> IntegrityVerdict {
+        let judge = Judge {
+            ledger: self,
+            tool,
+            nouns: nouns_of(tool.name.as_str(), &self.vocabulary),
+            values: values_of(tool, arguments, &self.vocabulary),
+        };
+        judge.verdict()
+    }
+}
+
+struct Judge<'l> {
+    ledger: &'l ProvenanceLedger,
+    tool: &'l ToolPolicy,
+    nouns: ToolNouns,
+    values: Values,
+}
+
+impl Judge<'_> {
+    fn verdict(&self) -> IntegrityVerdict {
+        if !self.tool.consequential && self.tool.integrity.egress {
+            return self.fetch();
+        }
+        if self.values.control.len() > MOST_VALUES {
+            return IntegrityVerdict {
+                satisfied: false,
+                licence: None,
+                missing: vec![format!("the call has more than {MOST_VALUES} control values")],
+                values: Vec::new(),
+                why: format!("the call has more than {MOST_VALUES} control values"),
+            };
+        }
+        let mut missing = Vec::new();
+        let mut best: Option<(usize, IntegrityVerdict)> = None;
+        for number in 0..self.ledger.licences.len() {
+            let Some((message, licence)) = self.ledger.licence(number) else {
+                continue;
+            };
+            let (_, _, clause) = message.words(licence.first, licence.last);
+            let clause = shown_clause(clause);
+            if let Err(why) = self.fits(message, licence) {
+                missing.push(format!("{clause}: {why}"));
+                continue;
+            }
+            let used = self
+                .ledger
+                .used
+                .get(&number)
+                .map_or(0, std::collections::BTreeSet::len);
+            if licence
+                .count
+                .is_some_and(|count| used >= usize::try_from(count).unwrap_or(usize::MAX))
+            {
+                missing.push(format!("{clause}: is used up"));
+                continue;
+            }
+            let verdict = self.under(number, message, licence, &clause);
+            if verdict.satisfied {
+                return verdict;
+            }
+            let untrusted = verdict.values.iter().filter(|value| !value.trusted).count();
+            missing.extend(verdict.missing.iter().cloned());
+            if best.as_ref().is_none_or(|(fewest, _)| untrusted < *fewest) {
+                best = Some((untrusted, verdict));
+            }
+        }
+        if let Some((_, mut verdict)) = best {
+            verdict.missing = missing;
+            return verdict;
+        }
+        let why = if self.ledger.licences.is_empty() {
+            "the owner asked for nothing that would change something".to_owned()
+        } else {
+            format!(
+                "the owner asked for no such call of {}",
+                escaped(self.tool.name.as_str())
+            )
+        };
+        if missing.is_empty() {
+            missing.push(why.clone());
+        }
+        let scope = self.ledger.messages.last().map(Scope::of_message);
+        IntegrityVerdict {
+            satisfied: false,
+            licence: None,
+            missing,
+            values: self.judged(scope.as_ref()),
+            why,
+        }
+    }
+
+    /// The verdict if the call used this licence.
+    fn under(
+        &self,
+        number: usize,
+        message: &OwnerMessage,
+        licence: &Licence,
+        clause: &str,
+    ) -> IntegrityVerdict {
+        let scope = Scope::of_licence(message, licence);
+        let values = self.judged(Some(&scope));
+        let mut lacking: Vec<String> = values
+            .iter()
+            .filter(|value| !value.trusted)
+            .map(|value| format!("{}: {}", escaped(&value.argument), value.why))
+            .collect();
+        lacking.extend(self.literals_kept(message, licence, &scope).err());
+        let (start, end, _) = message.words(licence.first, licence.last);
+        let message_number = self
+            .ledger
+            .licences
+            .get(number)
+            .map_or(0, |(message, _)| *message);
+        let satisfied = lacking.is_empty();
+        let why = match lacking.first() {
+            None => format!("the owner asked for it: {clause}"),
+            Some(first) if lacking.len() == 1 => first.clone(),
+            Some(first) => format!("{first}, and {} more", lacking.len() - 1),
+        };
+        IntegrityVerdict {
+            satisfied,
+            licence: satisfied.then(|| LicenceUse {
+                licence: number,
+                clause: message.words(licence.first, licence.last).2.to_owned(),
+                message: message_number,
+                start,
+                end,
+            }),
+            missing: lacking
+                .into_iter()
+                .map(|lack| format!("{clause}: {lack}"))
+                .collect(),
+            values,
+            why,
+        }
+    }
+
+    fn judged(&self, scope: Option<&Scope<'_>>) -> Vec<ControlValue> {
+        let trust = Trust {
+            ledger: self.ledger,
+            nouns: &self.nouns,
+            all: &self.values.control,
+            scope,
+        };
+        self.values
+            .control
+            .iter()
+            .map(|given| trust.judge(given))
+            .collect()
+    }
+
+    /// A read-only fetch needs no licence: its address is the owner's, or stands whole in one earlier result.
+    fn fetch(&self) -> IntegrityVerdict {
+        let scope = self.ledger.messages.last().map(Scope::of_message);
+        let mut values = self.judged(scope.as_ref());
+        for (value, given) in values.iter_mut().zip(&self.values.control) {
+            let verbatim = self
+                .ledger
+                .results
+                .iter()
+                .find(|result| result.urls.contains(&given.text));
+            if let Some(result) = verbatim.filter(|_| !value.trusted) {
+                value.trusted = true;
+                value.why = format!(
+                    "it stands whole in the result of {}",
+                    escaped(result.tool.as_str())
+                );
+                value.origin = ValueOrigin::Result {
+                    call: result.call.as_str().to_owned(),
+                    tool: result.tool.as_str().to_owned(),
+                };
+            }
+        }
+        let lacking = values.iter().find(|value| !value.trusted);
+        let why = match lacking {
+            None => "it only reads, and what it asks for was given to it".to_owned(),
+            Some(value) => format!("{}: {}", escaped(&value.argument), value.why),
+        };
+        IntegrityVerdict {
+            satisfied: lacking.is_none(),
+            licence: None,
+            missing: lacking.map(|_| why.clone()).into_iter().collect(),
+            values,
+            why,
+        }
+    }
+
+    /// Whether the licence is for calls like this, or why not.
+    fn fits(&self, message: &OwnerMessage, licence: &Licence) -> Result<(), &'static str> {
+        let action = self.tool.integrity.action;
+        let mut class_fits = false;
+        for family in &licence.families {
+            let Some(family_known) = self.ledger.vocabulary.families.get(*family) else {
+                continue;
+            };
+            // A tool whose class nobody declared is of every class.
+            let classes = action == ActionClass::None || family_known.classes.contains(&action);
+            let named = self.nouns.families.is_empty() || self.nouns.families.contains(family);
+            if !classes || !named {
+                continue;
+            }
+            class_fits = true;
+            if self.objects_fit(message, licence, &family_known.objects) {
+                return Ok(());
+            }
+        }
+        Err(if class_fits {
+            "is about other things"
+        } else {
+            "asks for something else"
+        })
+    }
+
+    fn objects_fit(&self, message: &OwnerMessage, licence: &Licence, usual: &[usize]) -> bool {
+        let classes = &self.nouns.classes;
+        if licence.objects.iter().any(|object| classes.contains(object)) {
+            return true;
+        }
+        let clause = message
+            .text
+            .lexemes
+            .get(licence.first..licence.last)
+            .unwrap_or_default();
+        let said = clause.iter().any(|lexeme| {
+            lexeme.is_word()
+                && lexeme.quote.is_none()
+                && lexeme.folded != licence.verb
+                && self
+                    .nouns
+                    .words
+                    .iter()
+                    .any(|noun| noun == singular(&lexeme.folded))
+        });
+        if said || (classes.is_empty() && self.nouns.words.is_empty()) {
+            return true;
+        }
+        if usual.iter().any(|object| classes.contains(object)) {
+            // `send Alice the report` sends a message; `send an email` no chat message.
+            return !licence.objects.iter().any(|object| usual.contains(object));
+        }
+        licence.objects.is_empty()
+            && usual.is_empty()
+            && clause
+                .iter()
+                .any(|lexeme| lexeme.quote.is_some() || lexeme.text.contains(['.', '_', '@', '/']))
+    }
+
+    /// Where the clause fixes a text, the call carries it, whole.
+    fn literals_kept(
+        &self,
+        message: &OwnerMessage,
+        licence: &Licence,
+        scope: &Scope<'_>,
+    ) -> Result<(), String> {
+        if self.values.content.is_empty() {
+            return Ok(());
+        }
+        for literal in scope.literals(message, licence, &self.ledger.vocabulary) {
+            let carried = self
+                .values
+                .content
+                .iter()
+                .chain(self.values.control.iter().map(|given| &given.text))
+                .any(|text| super::content::is_literal(&literal, text));
+            if !carried {
+                return Err(format!(
+                    "the text {} is not what it carries",
+                    shown_clause(&literal)
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A clause in quotes, escaped, its middle cut out where it is long.
+fn shown_clause(clause: &str) -> String {
+    const LONGEST: usize = 160;
+    let clause = clause.trim();
+    let length = clause.chars().count();
+    if length <= LONGEST {
+        return crate::escape::quoted(clause);
+    }
+    let beginning: String = clause.chars().take(LONGEST - 40).collect();
+    let end: String = clause.chars().skip(length - 30).collect();
+    format!(
+        "{} … {}",
+        crate::escape::quoted(&beginning),
+        crate::escape::quoted(&end)
+    )
+}

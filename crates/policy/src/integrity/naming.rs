@@ -1,0 +1,420 @@
+//! Names: what the owner called things, and which rows bear such a name.
+
+use super::given::Given;
+use super::scope::Scope;
+use super::trust::{is_deceptive, plain_url, same_address};
+use crate::ProvenanceLedger;
+use crate::licence::{Kind, Lexeme, List, OwnerMessage, Shape, Vocabulary, folded, is_unspaced};
+use crate::provenance::{Row, ToolNouns, singular};
+use std::collections::BTreeSet;
+
+/// Whether `value` stands in the owner's words as a whole token of its type; for the level of a recipient.
+pub(crate) fn owner_named(ledger: &ProvenanceLedger, value: &str) -> bool {
+    if value.is_empty() || is_deceptive(value) {
+        return false;
+    }
+    let typed = ledger.messages.iter().any(|message| {
+        message.text.lexemes.iter().any(|lexeme| match lexeme.kind {
+            Kind::Address => same_address(&lexeme.text, value),
+            Kind::Url => plain_url(&lexeme.text) == plain_url(value),
+            _ => false,
+        }) || message.pieces.iter().any(|piece| match &piece.shape {
+            Shape::Account(account) => *account == value.replace([' ', '-'], ""),
+            _ => false,
+        })
+    });
+    if typed {
+        return true;
+    }
+    let given = Given {
+        path: String::new(),
+        words: vec!["recipient".to_owned()],
+        raw: value.to_owned(),
+        text: value.to_owned(),
+        is_number: false,
+        is_true: false,
+        is_recipient: true,
+        in_content: false,
+    };
+    let nouns = ToolNouns::default();
+    let is_word = !crate::licence::is_mail_address(value) && !value.contains("://");
+    if is_word
+        && ledger
+            .messages
+            .iter()
+            .any(|message| is_named(ledger, message, &given, &nouns, None))
+    {
+        return true;
+    }
+    // A name the owner used, which a trusted listing resolves.
+    ledger
+        .fields
+        .iter()
+        .filter(|field| field.value == value)
+        .any(|field| {
+            field.names.iter().any(|name| {
+                let as_name = Given {
+                    text: name.clone(),
+                    raw: name.clone(),
+                    ..given.clone()
+                };
+                ledger
+                    .messages
+                    .iter()
+                    .any(|message| is_named(ledger, message, &as_name, &nouns, None))
+            })
+        })
+}
+
+/// Whether the owner's message names `given` by its whole text.
+pub(super) fn is_named(
+    ledger: &ProvenanceLedger,
+    message: &OwnerMessage,
+    given: &Given,
+    nouns: &ToolNouns,
+    scope: Option<&Scope<'_>>,
+) -> bool {
+    let vocabulary = &*ledger.vocabulary;
+    let value = given.text.trim_start_matches(['#', '@']);
+    if value.is_empty() {
+        return false;
+    }
+    // A quotation, or one of the parts of it between commas.
+    let quoted = message.text.quotes.iter().any(|quote| {
+        let text = quote.text.trim();
+        text.trim_start_matches(['#', '@']) == value
+            || text.trim_end_matches(['.', '!']) == value
+            || (text.contains(", ") && text.split(", ").any(|part| part.trim() == value))
+    });
+    if quoted {
+        return true;
+    }
+    let lexemes = &message.text.lexemes;
+    let normal = message.text.normal.as_str();
+    let mut from = 0;
+    while let Some(at) = normal.get(from..).and_then(|rest| rest.find(value)) {
+        let start = from + at;
+        let end = start + value.len();
+        from = start + value.chars().next().map_or(1, char::len_utf8);
+        let Some((first, last)) = whole_lexemes(lexemes, normal, start, end) else {
+            continue;
+        };
+        if is_name(vocabulary, lexemes, (first, last), given, nouns, scope) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The lexemes from byte `start` to byte `end`, if these are edges of lexemes outside quotations.
+fn whole_lexemes(lexemes: &[Lexeme], normal: &str, start: usize, end: usize) -> Option<(usize, usize)> {
+    let first = lexemes.partition_point(|lexeme| lexeme.end <= start);
+    let last = lexemes.partition_point(|lexeme| lexeme.end < end);
+    let (one, other) = (lexemes.get(first)?, lexemes.get(last)?);
+    let leading = normal.get(one.start..start)?;
+    let starts = leading.is_empty() || matches!(leading, "#" | "@");
+    // `Anna's` names Anna.
+    let trailing = normal.get(end..other.end)?;
+    let ends = trailing.is_empty() || matches!(trailing, "'s" | "\u{2019}s");
+    (starts && ends && one.quote.is_none() && other.quote.is_none()).then_some((first, last + 1))
+}
+
+fn is_name(
+    vocabulary: &Vocabulary,
+    lexemes: &[Lexeme],
+    (first, last): (usize, usize),
+    given: &Given,
+    nouns: &ToolNouns,
+    scope: Option<&Scope<'_>>,
+) -> bool {
+    let Some(own) = lexemes.get(first..last) else {
+        return false;
+    };
+    let words: Vec<&Lexeme> = own.iter().filter(|lexeme| lexeme.is_word()).collect();
+    let is_common = |lexeme: &Lexeme| {
+        vocabulary.is_common(&lexeme.folded)
+            || vocabulary.months.contains_key(&lexeme.folded)
+            || vocabulary.weekdays.contains_key(&lexeme.folded)
+    };
+    let neighbour = |index: Option<usize>| {
+        index
+            .and_then(|index| lexemes.get(index))
+            .filter(|lexeme| lexeme.is_word() && lexeme.quote.is_none())
+    };
+    let (before, after) = (neighbour(first.checked_sub(1)), neighbour(Some(last)));
+    // Part of a longer name is another name.
+    let goes_on = |lexeme: Option<&Lexeme>| {
+        lexeme.is_some_and(|lexeme| {
+            let unspaced = lexeme.text.chars().all(is_unspaced);
+            !is_common(lexeme)
+                && (unspaced && words.iter().all(|word| word.text.chars().all(is_unspaced))
+                    || (!unspaced && lexeme.is_capitalised()))
+        })
+    };
+    let capitalised = words.iter().any(|word| word.is_capitalised());
+    let possessive = lexemes
+        .get(last - 1)
+        .is_some_and(|lexeme| lexeme.folded.ends_with("'s"));
+    if capitalised && (goes_on(before) || (goes_on(after) && !possessive)) {
+        return false;
+    }
+    let unspaced = words.iter().all(|word| word.text.chars().all(is_unspaced));
+    if unspaced {
+        return words.iter().any(|word| !is_common(word)) && !goes_on(before) && !goes_on(after);
+    }
+    let distinct = words.iter().any(|word| {
+        let named = word.is_capitalised() && !is_common(word);
+        let marked = word
+            .text
+            .chars()
+            .any(|c| c.is_ascii_digit() || matches!(c, '.' | '_' | '/' | '\\' | '#'))
+            || (word.text.contains('-') && !is_common(word));
+        named || marked
+    });
+    if distinct {
+        return true;
+    }
+    if words.iter().all(|word| {
+        vocabulary.in_list(&word.folded, List::Stop) || vocabulary.in_list(&word.folded, List::Determiners)
+    }) {
+        return false;
+    }
+    // `the general channel`, `user bob`, `password hunter`.
+    let near = first.saturating_sub(2)..(last + 2).min(lexemes.len());
+    let has_role = near.filter(|index| !(first..last).contains(index)).any(|index| {
+        neighbour(Some(index)).is_some_and(|lexeme| {
+            let word = singular(&lexeme.folded);
+            given.words.iter().any(|own| singular(own) == word) || nouns.words.iter().any(|noun| noun == word)
+        })
+    });
+    if has_role
+        && words
+            .iter()
+            .any(|word| !vocabulary.in_list(&word.folded, List::Determiners))
+    {
+        return !words
+            .iter()
+            .all(|word| vocabulary.in_list(&word.folded, List::Stop));
+    }
+    let is_place = given.words.iter().any(|word| {
+        matches!(
+            word.as_str(),
+            "id" | "ids" | "path" | "file" | "filename" | "url" | "key" | "command"
+        )
+    });
+    let near_scope = scope.is_some_and(|scope| scope.is_near(first));
+    !given.is_recipient
+        && !is_place
+        && near_scope
+        && words
+            .iter()
+            .all(|word| !vocabulary.in_list(&word.folded, List::Stop))
+}
+
+/// The row that the owner named and no other row: `wanted` says which rows come into question. Where `id` is given, it
+/// has to be that row's.
+pub(super) fn named_row<'l>(
+    ledger: &'l ProvenanceLedger,
+    scope: &Scope<'_>,
+    wanted: impl Fn(&Row) -> bool,
+    id: Option<&str>,
+) -> Option<(&'l Row, String)> {
+    let rows: Vec<&Row> = ledger.rows.iter().filter(|row| wanted(row)).collect();
+    for name in names_used(scope, &ledger.vocabulary) {
+        let Some(row) = only_row(ledger, scope, &rows, &name) else {
+            continue;
+        };
+        if id.is_some_and(|id| id != row.id) {
+            continue;
+        }
+        // The same id under another name elsewhere: one of them lies.
+        let disputed = rows.iter().any(|other| {
+            other.id == row.id
+                && other.names.iter().any(|(field, name)| {
+                    row.names
+                        .iter()
+                        .any(|(own_field, own)| own_field == field && own != name)
+                })
+        });
+        if !disputed && !row.echo {
+            return Some((row, name.text));
+        }
+    }
+    None
+}
+
+fn only_row<'r>(
+    ledger: &ProvenanceLedger,
+    scope: &Scope<'_>,
+    rows: &[&'r Row],
+    name: &NameUsed,
+) -> Option<&'r Row> {
+    let matching = |described: bool| -> Vec<&'r Row> {
+        rows.iter()
+            .filter(|row| {
+                row.names.iter().any(|(field, bears)| {
+                    // A description names only where it is as short as a name.
+                    (field == "description") == described
+                        && (!described || bears.len() <= 60)
+                        && name.names(bears)
+                })
+            })
+            .copied()
+            .collect()
+    };
+    let mut found = matching(false);
+    if found.is_empty() {
+        found = matching(true);
+    }
+    let ids = |rows: &[&Row]| {
+        rows.iter()
+            .map(|row| row.id.clone())
+            .collect::<BTreeSet<String>>()
+    };
+    if ids(&found).len() > 1 {
+        // The owner's date tells them apart.
+        let today = ledger.today;
+        let days: Vec<i64> = scope.nearest(|shape| match shape {
+            Shape::Date(date) => date.days(),
+            Shape::Relative(days) => today.map(|today| today + days),
+            _ => None,
+        });
+        found.retain(|row| row.days.iter().any(|day| days.contains(day)));
+    }
+    (ids(&found).len() == 1).then(|| found.first().copied()).flatten()
+}
+
+/// A name the owner used.
+struct NameUsed {
+    text: String,
+    /// As compared: in lower case, separators as spaces.
+    words: Vec<String>,
+    /// Quoted, or marked like a file's name: the row has to bear it whole.
+    exact: bool,
+}
+
+impl NameUsed {
+    fn names(&self, row: &str) -> bool {
+        if is_deceptive(row) {
+            return false;
+        }
+        let whole = name_parts(row);
+        let stem = row
+            .rsplit_once('.')
+            .filter(|(stem, ending)| {
+                !stem.is_empty()
+                    && (1..=5).contains(&ending.len())
+                    && ending.chars().all(|c| c.is_ascii_alphanumeric())
+            })
+            .map(|(stem, _)| name_parts(stem));
+        if whole == self.words || stem.as_ref() == Some(&self.words) {
+            return true;
+        }
+        !self.exact
+            && self.words.len() <= whole.len()
+            && whole
+                .windows(self.words.len().max(1))
+                .any(|part| part == self.words)
+    }
+}
+
+fn name_parts(name: &str) -> Vec<String> {
+    folded(name)
+        .split(|c: char| {
+            c.is_whitespace() || matches!(c, '-' | '_' | '.' | '/' | ':' | ',' | '\'' | '"' | '!' | '?')
+        })
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// What the owner called things within the scope: quotations, words marked like names, and what follows an article.
+fn names_used(scope: &Scope<'_>, vocabulary: &Vocabulary) -> Vec<NameUsed> {
+    let lexemes = &scope.message.text.lexemes;
+    let mut found = Vec::new();
+    let mut add = |text: &str, exact: bool| {
+        let words = name_parts(text);
+        let tells = words
+            .iter()
+            .any(|word| !vocabulary.is_common(word) && !vocabulary.in_list(word, List::Stop));
+        if !words.is_empty() && (exact || tells) {
+            found.push(NameUsed {
+                text: text.to_owned(),
+                words,
+                exact,
+            });
+        }
+    };
+    let mut index = 0;
+    while let Some(lexeme) = lexemes.get(index) {
+        if !scope.holds(index) {
+            index += 1;
+            continue;
+        }
+        if let Some(quote) = lexeme.quote {
+            if let Some(quote) = scope.message.text.quotes.get(quote) {
+                add(&quote.text, true);
+            }
+            while lexemes.get(index).is_some_and(|next| next.quote == Some(quote)) {
+                index += 1;
+            }
+            continue;
+        }
+        let marked = lexeme.is_word()
+            && lexeme.kind != Kind::Address
+            && lexeme.text.contains(['.', '_'])
+            && lexeme.text.chars().any(char::is_alphabetic);
+        if marked {
+            add(&lexeme.text, true);
+        }
+        let phrase: Vec<&Lexeme> = lexemes
+            .get(index..)
+            .unwrap_or_default()
+            .iter()
+            .take(8)
+            .take_while(|lexeme| {
+                lexeme.is_word()
+                    && lexeme.kind == Kind::Word
+                    && lexeme.quote.is_none()
+                    && !vocabulary.in_list(&lexeme.folded, List::Stop)
+                    && !vocabulary.in_list(&lexeme.folded, List::Determiners)
+                    && !vocabulary.in_list(&lexeme.folded, List::Prepositions)
+                    && !vocabulary.in_list(&lexeme.folded, List::Others)
+            })
+            .collect();
+        let before = index.checked_sub(1).and_then(|before| lexemes.get(before));
+        let introduced = before.is_some_and(|before| {
+            before.is_word()
+                && before.quote.is_none()
+                && vocabulary.in_list(&before.folded, List::Determiners)
+        });
+        let superlative = phrase
+            .iter()
+            .any(|lexeme| vocabulary.in_list(&lexeme.folded, List::Superlatives));
+        if introduced && !phrase.is_empty() && !superlative {
+            // With and without the noun that says what kind of thing it is: `the team sync meeting`.
+            let joined = |words: &[&Lexeme]| {
+                words
+                    .iter()
+                    .map(|lexeme| lexeme.text.as_str())
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
+            add(&joined(&phrase), false);
+            if let [most @ .., last] = phrase.as_slice()
+                && vocabulary.is_common(&last.folded)
+                && !most.is_empty()
+            {
+                add(&joined(most), false);
+            }
+            if let [first, rest @ ..] = phrase.as_slice()
+                && vocabulary.is_common(&first.folded)
+                && !rest.is_empty()
+            {
+                add(&joined(rest), false);
+            }
+        }
+        index += 1;
+    }
+    found
+}
