@@ -8,7 +8,7 @@ use tidegate_tests::{File, WorkspaceError, files, listing};
 const DESIGN: [(&str, u64, bool); 19] = [
     ("tidegate-policy", 0, true),
     ("tidegate-message", 1, true),
-    ("tidegate-prompt", 2, false),
+    ("tidegate-prompt", 2, true),
     ("tidegate-tools", 2, true),
     ("tidegate-store", 2, true),
     ("tidegate-providers", 2, true),

@@ -76,52 +76,58 @@ impl Workspace {
             at_least,
         })
     }
-
-    /// What is known of the content of the file at `path`.
-    pub(crate) async fn known(&self, path: &Path) -> Known {
-        match self.labels().get(&self.absolute(path)).await {
-            Ok(Some(file)) => Known::File(file),
-            Ok(None) => Known::Nothing,
-            Err(_) => Known::Unreadable,
-        }
-    }
 }
 
-/// What the store of labels says about a file.
+/// What the store of labels says about a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
-    Nothing,
-    File(KnownFile),
-    /// A label that cannot be read is the highest there is.
-    Unreadable,
+pub(crate) struct Known {
+    file: Option<KnownFile>,
+    /// Of what may be writing it at this moment.
+    pending: Label,
 }
 
 impl Known {
+    /// A label that cannot be read is the highest there is.
+    pub(crate) const UNREADABLE: Self = Self {
+        file: None,
+        pending: Label::UNREADABLE,
+    };
+
+    pub(crate) fn new(file: Option<KnownFile>, pending: Label) -> Self {
+        Self { file, pending }
+    }
+
+    /// The label of the name, whatever the content is.
+    pub(crate) fn name(&self) -> Label {
+        self.file
+            .map_or(Label::BOTTOM, |file| file.label)
+            .join(self.pending)
+    }
+
+    /// What has to be joined with a label that was made before this was known.
+    pub(crate) fn least(&self) -> Label {
+        Label::trusted(self.classification()).join(self.pending)
+    }
+
     /// The least level of the content, whatever it is.
     fn classification(&self) -> Classification {
-        match self {
-            Self::Nothing => Classification::Public,
-            Self::File(file) => file.label.classification,
-            Self::Unreadable => Label::UNREADABLE.classification,
-        }
+        self.name().classification
     }
 
     /// The label of content with `hash` at a path where content nothing is known about has the label `unknown`: what
     /// a tool wrote is what it was when it was written, and what changed since is somebody else's.
     fn label(&self, unknown: Label, hash: impl FnOnce() -> ContentHash) -> Label {
-        match self {
-            Self::Nothing => unknown,
-            Self::File(file) => {
-                let trusted = file.label.integrity == Integrity::Trusted && file.hash == hash();
-                let integrity = if trusted {
-                    Integrity::Trusted
-                } else {
-                    Integrity::Untrusted
-                };
-                Label::new(unknown.classification.max(file.label.classification), integrity)
-            }
-            Self::Unreadable => Label::UNREADABLE,
-        }
+        let Some(file) = self.file else {
+            return unknown.join(self.pending);
+        };
+        let trusted = file.label.integrity == Integrity::Trusted && file.hash == hash();
+        let integrity = if trusted {
+            Integrity::Trusted
+        } else {
+            Integrity::Untrusted
+        };
+        let level = unknown.classification.max(file.label.classification);
+        Label::new(level, integrity).join(self.pending)
     }
 }
 
@@ -216,7 +222,7 @@ impl Opened {
 
     /// The least label of its content, before any of it is read.
     pub(crate) fn least(&self, known: &Known) -> Label {
-        self.level().join(Label::trusted(known.classification()))
+        self.level().join(known.least())
     }
 
     /// The label of its content, of which `hash` is asked only if it matters.

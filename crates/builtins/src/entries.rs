@@ -6,6 +6,7 @@
 
 use crate::error::Failure;
 use crate::path::{is_temporary_name, shown};
+use crate::recorded::Recorded;
 use crate::resolve::special;
 use crate::stop::Stop;
 use crate::{FileError, Workspace, beneath};
@@ -16,7 +17,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tidegate_policy::{Classification, Label};
+use tidegate_policy::{Classification, Integrity, Label};
 
 /// How many folders deep a walk goes.
 const DEPTH: usize = 64;
@@ -70,8 +71,7 @@ impl Workspace {
         let folder = self
             .open_resolved(path, beneath::FOLDER)
             .map_err(|error| error.labelled(label))?;
-        let mut visible = Vec::new();
-        let mut joined = Label::BOTTOM;
+        let mut found = Vec::new();
         for entry in Dir::read_from(&folder).map_err(failed)? {
             stop.check()?;
             let entry = entry.map_err(failed)?;
@@ -103,10 +103,26 @@ impl Workspace {
                 },
                 other => Kind::Special(special(other)),
             };
-            joined = joined.join(level);
-            visible.push(Entry { path: place, kind });
+            found.push((Entry { path: place, kind }, level));
         }
-        label = label.join(joined);
+        // Read behind the names: a label is recorded before its name appears.
+        let floor = found.iter().map(|(_, level)| *level).reduce(both_have);
+        let recorded = match floor {
+            Some(floor) => self.recorded_in(path, floor).map_err(|cause| {
+                let path = path.to_owned();
+                FileError::LabelsUnread { path, cause }.labelled(label)
+            })?,
+            None => Recorded::default(),
+        };
+        let mut visible = Vec::new();
+        for (entry, level) in found {
+            // A tool that named it may have known more than its path tells.
+            let level = level.join(recorded.label(&self.absolute(&entry.path)));
+            if level.can_flow_to(clearance) {
+                label = label.join(level);
+                visible.push(entry);
+            }
+        }
         visible.sort_by(by_path);
         Ok(Entries {
             entries: visible,
@@ -135,6 +151,15 @@ impl Workspace {
             notes: Vec::new(),
         }
     }
+}
+
+/// What is within both labels.
+fn both_have(left: Label, right: Label) -> Label {
+    let integrity = match (left.integrity, right.integrity) {
+        (Integrity::Untrusted, Integrity::Untrusted) => Integrity::Untrusted,
+        _ => Integrity::Trusted,
+    };
+    Label::new(left.classification.min(right.classification), integrity)
 }
 
 /// In byte order of the paths that lie in them: a folder `a` comes as `a/`, behind `a-b`.

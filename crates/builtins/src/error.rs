@@ -187,6 +187,15 @@ pub enum FileError {
         #[source]
         cause: FileLabelsError,
     },
+    /// The labels of what is in a folder cannot be read, so it is not told what is in it.
+    #[error("cannot list {}, because the labels of what is in it cannot be read", shown(.path))]
+    LabelsUnread {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        cause: FileLabelsError,
+    },
     /// The system refuses.
     #[error("cannot {action} {}", shown(.path))]
     System {

@@ -41,6 +41,7 @@ mod missing;
 mod path;
 mod place;
 mod read;
+mod recorded;
 mod resolve;
 mod search;
 mod stop;

@@ -20,7 +20,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_policy::{Classification, Label, PathLabel, Resource};
-use tidegate_tools::{CallContext, KnownFile};
+use tidegate_tools::{CallContext, ContentHash, FileLabelsError, KnownFile};
 
 /// How often another name is tried for the unfinished file.
 const ATTEMPTS: usize = 16;
@@ -58,6 +58,18 @@ impl Target {
     /// The place itself, whatever it was called: every byte of the path tells.
     pub(crate) fn exact_name(&self) -> String {
         exact_name(&self.path)
+    }
+
+    /// The folders that will be made, relative to the workspace, the outermost first.
+    fn folders_to_make(&self) -> Vec<PathBuf> {
+        let mut folder = self.folder_path.clone();
+        let missing = self.missing.iter();
+        missing
+            .map(|name| {
+                folder.push(name);
+                folder.clone()
+            })
+            .collect()
     }
 
     /// Whether the file that will be replaced is the one in this state.
@@ -230,6 +242,21 @@ impl Workspace {
         let news = self.level(&target.path).join(target.links);
         let one_at_a_time = self.writing().lock().await;
         let hash = hash(&bytes);
+        // The names of folders are told as soon as they are there.
+        let folders = target.folders_to_make();
+        if !folders.is_empty() {
+            let workspace = Arc::clone(self);
+            target = blocking(&context.cancel, move |_| {
+                workspace.look_again_at(&mut target, content)?;
+                Ok(target)
+            })
+            .await?;
+            let hash = ContentHash::NONE;
+            let folders = folders.into_iter().map(|path| (path, KnownFile { hash, label }));
+            self.record(&target.path, folders.collect())
+                .await
+                .map_err(|error| error.labelled(news))?;
+        }
         let written = {
             let workspace = Arc::clone(self);
             blocking(&context.cancel, move |_| {
@@ -239,7 +266,7 @@ impl Workspace {
             .await?
         };
         let path = written.target.path.clone();
-        self.record(&path, KnownFile { hash, label })
+        self.record(&path, vec![(path.clone(), KnownFile { hash, label })])
             .await
             .map_err(|error| error.labelled(news))?;
         let workspace = Arc::clone(self);
@@ -258,24 +285,35 @@ impl Workspace {
         shown
     }
 
-    /// Records a label, never a lower level than the file is known to have: until the new content is there, and for
-    /// ever if it never comes, the record is all that is known of the old.
-    async fn record(&self, path: &Path, new: KnownFile) -> Result<(), FileError> {
+    /// Records labels, never a lower level than a file is known to have: until the new content is there, and for ever
+    /// if it never comes, the record is all that is known of the old. They are for writing `path`.
+    async fn record(&self, path: &Path, files: Vec<(PathBuf, KnownFile)>) -> Result<(), FileError> {
         let failed = |cause| FileError::Labels {
             path: path.to_owned(),
             cause,
         };
-        let absolute = self.absolute(path);
-        let old = self.labels().get(&absolute).await.map_err(failed)?;
-        let level = old.map_or(Classification::Public, |old| old.label.classification);
-        let label = Label {
-            classification: new.label.classification.max(level),
-            ..new.label
+        let files = files
+            .into_iter()
+            .map(|(path, known)| (self.absolute(&path), known))
+            .collect();
+        let recorded = match self.never_lower(files).await {
+            Ok(files) => self.labels().put(files).await,
+            Err(cause) => Err(cause),
         };
-        self.labels()
-            .put(&absolute, KnownFile { label, ..new })
-            .await
-            .map_err(failed)
+        recorded.map_err(failed)
+    }
+
+    /// The labels to record for files at absolute paths: never a lower level than each is known to have.
+    pub(crate) async fn never_lower(
+        &self,
+        mut files: Vec<(PathBuf, KnownFile)>,
+    ) -> Result<Vec<(PathBuf, KnownFile)>, FileLabelsError> {
+        for (path, known) in &mut files {
+            if let Some(old) = self.labels().get(path).await? {
+                known.label = known.label.join(Label::trusted(old.label.classification));
+            }
+        }
+        Ok(files)
     }
 }
 

@@ -109,12 +109,18 @@ pub(crate) async fn read(
     if !least.can_flow_to(clearance) {
         return Ok(Content::Above(least));
     }
-    blocking(&context.cancel, move |stop| {
+    let (file, text, mut label) = blocking(&context.cancel, move |stop| {
         let text = file.read(lines, stop).map_err(|failure| failure.joined(least))?;
         let label = file.label(&known, || text.hash);
-        Ok(Content::Read { file, text, label })
+        Ok((file, text, label))
     })
-    .await
+    .await?;
+    // A command may have begun to write it meanwhile.
+    label = label.join(workspace.known(&file.path).await.least());
+    if !label.can_flow_to(clearance) {
+        return Ok(Content::Above(label));
+    }
+    Ok(Content::Read { file, text, label })
 }
 
 /// Opens `asked` for reading; `Err` with its label if it is above the clearance.

@@ -23,7 +23,7 @@ pub(crate) enum Resolved {
     Found {
         path: PathBuf,
         kind: FileType,
-        /// The join of the labels of the links followed.
+        /// The join of the labels of the links followed, and of what is recorded of the folders passed.
         links: Label,
     },
     /// Nothing is there: `parent` is the innermost folder of `path` that is.
@@ -51,12 +51,35 @@ impl Workspace {
                 .walk(&path, clearance)
                 .map_err(|failure| failure.joined(level))?
             {
-                Step::Found(kind) => return Ok(Resolved::Found { path, kind, links }),
-                Step::Missing { parent } => return Ok(Resolved::Missing { path, parent, links }),
+                Step::Found(kind) => {
+                    // That of a file itself is for whoever opens it.
+                    let folder = if kind == FileType::Directory {
+                        &path
+                    } else {
+                        folder_and_name(&path).0
+                    };
+                    let links = links.join(self.recorded_of(folder));
+                    return Ok(if links.can_flow_to(clearance) {
+                        Resolved::Found { path, kind, links }
+                    } else {
+                        Resolved::Above(level.join(links))
+                    });
+                }
+                Step::Missing { parent } => {
+                    let links = links.join(self.recorded_of(&parent));
+                    return Ok(if links.can_flow_to(clearance) {
+                        Resolved::Missing { path, parent, links }
+                    } else {
+                        Resolved::Above(level.join(links))
+                    });
+                }
                 Step::Link(link) => link,
             };
-            // Where a link is decides who may know where it leads.
-            links = links.join(self.level(&link.path));
+            // Where a link is, and who made it, decides who may know where it leads.
+            links = links
+                .join(self.level(&link.path))
+                .join(self.recorded_of(&link.folder))
+                .join(self.recorded_of_link(&link.path));
             if !links.can_flow_to(clearance) {
                 return Ok(Resolved::Above(links));
             }

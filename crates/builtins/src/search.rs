@@ -260,7 +260,15 @@ impl<'a> Search<'a> {
                 return Ok(Then::GoOn);
             }
         };
-        self.label = self.label.join(self.content_label(&file, &known, &bytes));
+        // A command may have begun to write it meanwhile.
+        let least = self.runtime.block_on(self.workspace.known(path)).least();
+        if !least.can_flow_to(self.clearance) {
+            return Ok(Then::GoOn);
+        }
+        self.label = self
+            .label
+            .join(least)
+            .join(self.content_label(&file, &known, &bytes));
         self.bytes += bytes.len() as u64;
         if bytes.iter().take(HEAD).any(|byte| *byte == 0) {
             self.binary += 1;

@@ -84,7 +84,12 @@ impl Workspace {
 
     /// The canonical absolute path, as rules and file labels know it.
     pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
-        self.root.join(path)
+        // Joining an empty path would add a slash, and make another path of it.
+        if path.as_os_str().is_empty() {
+            self.root.clone()
+        } else {
+            self.root.join(path)
+        }
     }
 
     pub(crate) fn classify(&self, path: &Path) -> PathLabel {

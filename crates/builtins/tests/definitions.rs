@@ -8,24 +8,7 @@ use tempfile::TempDir;
 use tidegate_builtins::{Workspace, current_time, file_tools};
 use tidegate_message::joined_text;
 use tidegate_policy::{Classification, Label, PathRules, Role, SessionId, TurnId};
-use tidegate_tools::{
-    BoxFuture, CallContext, FileLabels, FileLabelsError, KnownFile, NeverCancelled, Registry, Tool,
-};
-
-struct NoLabels;
-
-impl FileLabels for NoLabels {
-    fn get<'a>(
-        &'a self,
-        _: &'a std::path::Path,
-    ) -> BoxFuture<'a, Result<Option<KnownFile>, FileLabelsError>> {
-        Box::pin(async { Ok(None) })
-    }
-
-    fn put<'a>(&'a self, _: &'a std::path::Path, _: KnownFile) -> BoxFuture<'a, Result<(), FileLabelsError>> {
-        Box::pin(async { Ok(()) })
-    }
-}
+use tidegate_tools::{CallContext, MemoryLabels, NeverCancelled, Registry, Tool};
 
 fn clock() -> ZonedDateTime {
     "2026-11-29T19:39:00.25+00:00[UTC]".parse().unwrap()
@@ -38,7 +21,7 @@ fn models_are_told_the_tools() {
     let workspace = Workspace::open(
         &root,
         PathRules::builder(&root).build().unwrap(),
-        Arc::new(NoLabels),
+        Arc::new(MemoryLabels::new()),
     )
     .unwrap();
     let mut registry = Registry::new();

@@ -37,26 +37,15 @@ fn models_are_told_the_small_tools() {
 #[cfg(target_os = "linux")]
 #[test]
 fn models_are_told_run_command_if_their_user_may_run_it() {
-    use std::path::Path;
     use tidegate_builtins::confine::Launcher;
     use tidegate_builtins::{CommandSettings, Workspace, run_command};
     use tidegate_policy::PathRules;
-    use tidegate_tools::{FileLabels, FileLabelsError, KnownFile};
-
-    struct NoLabels;
-    impl FileLabels for NoLabels {
-        fn get<'a>(&'a self, _: &'a Path) -> BoxFuture<'a, Result<Option<KnownFile>, FileLabelsError>> {
-            Box::pin(std::future::ready(Ok(None)))
-        }
-        fn put<'a>(&'a self, _: &'a Path, _: KnownFile) -> BoxFuture<'a, Result<(), FileLabelsError>> {
-            Box::pin(std::future::ready(Ok(())))
-        }
-    }
+    use tidegate_tools::MemoryLabels;
 
     let folder = tempfile::TempDir::new().unwrap();
     let root = folder.path().canonicalize().unwrap();
     let rules = PathRules::builder(&root).build().unwrap();
-    let workspace = Workspace::open(&root, rules, Arc::new(NoLabels)).unwrap();
+    let workspace = Workspace::open(&root, rules, Arc::new(MemoryLabels::new())).unwrap();
     let launcher = Launcher::program("/launcher");
     let tool = run_command(CommandSettings::new(&workspace, launcher));
     let policy = &tool.definition().policy;

@@ -154,6 +154,7 @@ impl State {
                     ResultStatus::Ok => ("✓", format!("{duration_ms} ms")),
                     ResultStatus::Error => ("✗", "failed".to_owned()),
                     ResultStatus::Refused => ("⛔", "refused".to_owned()),
+                    ResultStatus::Withheld => ("⛔", "ran, result withheld".to_owned()),
                     ResultStatus::NotRun => ("✗", "not run".to_owned()),
                     ResultStatus::Unknown => ("?", "outcome unknown".to_owned()),
                 };

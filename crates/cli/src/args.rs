@@ -62,6 +62,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: PolicyCommand,
     },
+    /// Measure: how much work goes through, how much harm is stopped.
+    Eval {
+        #[command(subcommand)]
+        command: EvalCommand,
+    },
     /// Show and check the configuration.
     Config {
         #[command(subcommand)]
@@ -139,6 +144,22 @@ pub(crate) enum ApprovalsCommand {
 pub(crate) struct ApprovalArg {
     /// The id of the approval: a_ and 32 hex digits.
     pub(crate) id: ApprovalId,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum EvalCommand {
+    /// The figures of the policy over recorded traces: benign work allowed, attacks stopped.
+    Policy(TracesArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TracesArgs {
+    /// The tools of the traces: a JSON list.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: PathBuf,
+    /// Recorded traces, one JSON object a line.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -253,6 +274,8 @@ pub(crate) enum PolicyCommand {
     },
     /// Show what the gate would say to a call; nothing is run.
     Simulate(SimulateArgs),
+    /// Judge recorded traces step by step, as a session would.
+    Replay(TracesArgs),
     /// Explain a decision: what wanted to flow where, which rule decided, what would make it possible.
     Explain {
         /// The event's id, a session's id and a number: s_…:12, as `tidegate events` prints them.

@@ -81,7 +81,7 @@ pub(crate) const EXPIRED_WHILE: &str =
 pub(crate) fn expired(allowed: Duration) -> String {
     format!(
         "the turn took longer than {} s and was stopped\n  possible: raise [agent] turn_timeout_s, ask for less at \
-         once, or go on where it stopped with --resume",
+         once, or resume the session to go on where it stopped",
         allowed.as_secs()
     )
 }

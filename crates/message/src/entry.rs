@@ -105,6 +105,8 @@ pub enum Author {
     Person,
     /// The program: a notice about limits, say.
     Program,
+    /// The program, summing up or handing over earlier work: reference only. It is never what a turn is about.
+    Summary,
 }
 
 /// A user message.
@@ -114,23 +116,47 @@ pub struct UserMessage {
     pub author: Author,
     /// Its parts; never empty.
     pub content: Vec<Content>,
+    /// What models are sent in place of `content`: the same with recalled memory and notes of its turn. Composed
+    /// once, before it is first sent, and stored, so that later requests repeat the same bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sidecar: Option<Vec<Content>>,
 }
 
 impl UserMessage {
+    /// A message of these parts, without a sidecar.
+    pub fn new(author: Author, content: Vec<Content>) -> Self {
+        Self {
+            author,
+            content,
+            sidecar: None,
+        }
+    }
+
     /// A person's text.
     pub fn person(text: impl Into<String>) -> Self {
-        Self {
-            author: Author::Person,
-            content: vec![Content::text(text)],
-        }
+        Self::new(Author::Person, vec![Content::text(text)])
     }
 
     /// The program's text.
     pub fn program(text: impl Into<String>) -> Self {
-        Self {
-            author: Author::Program,
-            content: vec![Content::text(text)],
-        }
+        Self::new(Author::Program, vec![Content::text(text)])
+    }
+
+    /// A summary of earlier messages.
+    pub fn summary(text: impl Into<String>) -> Self {
+        Self::new(Author::Summary, vec![Content::text(text)])
+    }
+
+    /// The message with other content: redacted, say. It has no sidecar, since that holds the old content; the next
+    /// request therefore does not go on where the one before ended.
+    #[must_use]
+    pub fn rewritten(&self, content: Vec<Content>) -> Self {
+        Self::new(self.author, content)
+    }
+
+    /// What models are sent: the sidecar if there is one, else the content.
+    pub fn api_content(&self) -> &[Content] {
+        self.sidecar.as_deref().unwrap_or(&self.content)
     }
 }
 
@@ -252,6 +278,8 @@ pub enum ResultStatus {
     Error,
     /// The gate refused the call; the tool did not run.
     Refused,
+    /// The tool ran; what came of it is above what the session may read, and was withheld.
+    Withheld,
     /// The call was not run: unknown tool, arguments that do not parse, no budget left, cancelled before it began.
     NotRun,
     /// Whether it happened is not known: the process ended, or the call was cancelled, while it ran.

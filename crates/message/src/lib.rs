@@ -33,5 +33,5 @@ pub use model::{ModelId, ModelPolicy, ParseModelError, ProviderId, Tier};
 pub use reply::{FinishReason, Reply, ReplyPart};
 pub use spec::ToolSpec;
 pub use synthetic::INTERRUPTED_RESULT;
-pub use transcript::{Replacement, ResultsMismatch, Transcript, TranscriptError, WaitingMessage};
+pub use transcript::{Replacement, ResultsMismatch, Rewrite, Transcript, TranscriptError, WaitingMessage};
 pub use usage::Usage;

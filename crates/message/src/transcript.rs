@@ -1,9 +1,11 @@
 //! The transcript: the only way entries come to stand in a row.
 
 mod error;
+mod rewrite;
 mod rules;
 
 pub use error::{ResultsMismatch, TranscriptError};
+pub use rewrite::Rewrite;
 
 use crate::{
     AssistantMessage, AssistantPart, Body, Content, Entry, EntrySeq, Reply, ReplyPart, ToolCall, ToolResult,
@@ -63,7 +65,8 @@ use tidegate_policy::{CallId, Label, TurnId};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transcript {
-    entries: Vec<Arc<Entry>>,
+    /// Shared with requests while they are on their way; changed in place where nobody else has them.
+    entries: Arc<Vec<Arc<Entry>>>,
     /// The highest number ever given, also to entries that are gone.
     highest: u64,
     /// Not empty only while a unit is open.
@@ -102,7 +105,7 @@ impl Transcript {
         rules::check(&entries)?;
         let highest = entries.iter().map(|entry| entry.seq.0).max().unwrap_or(0);
         Ok(Self {
-            entries,
+            entries: Arc::new(entries),
             highest,
             waiting: Vec::new(),
         })
@@ -116,6 +119,11 @@ impl Transcript {
     /// The entries so far.
     pub fn entries(&self) -> &[Arc<Entry>] {
         &self.entries
+    }
+
+    /// The same, to be kept: nothing is copied, and what comes later is not in it.
+    pub fn history(&self) -> Arc<Vec<Arc<Entry>>> {
+        Arc::clone(&self.entries)
     }
 
     /// The number the next entry gets: one more than was ever given here.
@@ -373,7 +381,7 @@ impl Transcript {
         } else if let Some(open) = self.entries.last().filter(|_| self.is_open()) {
             return Err(TranscriptError::OpenUnit { of: open.seq });
         }
-        Ok(self.entries.drain(removed).collect())
+        Ok(Arc::make_mut(&mut self.entries).drain(removed).collect())
     }
 
     /// Puts one user message in the place of a run of closed units: a summary, say.
@@ -391,42 +399,21 @@ impl Transcript {
         label: Label,
         summary: UserMessage,
     ) -> Result<Replacement, TranscriptError> {
-        let range = self.entry_range(units.clone())?;
-        if range.is_empty() {
-            return Err(TranscriptError::EmptyRange {
-                start: units.start,
-                end: units.end,
-            });
-        }
-        if let Some(open) = self
-            .entries
-            .last()
-            .filter(|_| self.is_open() && range.end == self.entries.len())
-        {
-            return Err(TranscriptError::OpenUnit { of: open.seq });
-        }
-        let replaced = self.entries.get(range.clone()).unwrap_or_default();
-        let label = Label::join_all(replaced.iter().map(|entry| entry.label)).join(label);
-        let entry = Arc::new(Entry::new(
-            self.next_seq(),
+        let (start, end) = (units.start, units.end);
+        let rewrite = Rewrite::Summary {
+            units,
             turn,
             label,
-            Body::User(without_empty_texts(summary)),
-        ));
-        rules::admit(None, &entry)?;
-        self.highest = entry.seq.0;
-        let removed = self.entries.splice(range, [Arc::clone(&entry)]).collect();
-        Ok(Replacement { entry, removed })
+            summary,
+        };
+        // One rewrite is answered by one replacement.
+        let replacement = self.rewrite(vec![rewrite])?.pop();
+        replacement.ok_or(TranscriptError::EmptyRange { start, end })
     }
 
     /// The entries of a run of units.
     fn entry_range(&self, units: Range<usize>) -> Result<Range<usize>, TranscriptError> {
-        let mut ends = vec![0_usize];
-        let mut end = 0_usize;
-        for unit in self.units() {
-            end = end.saturating_add(unit.len());
-            ends.push(end);
-        }
+        let ends = self.unit_ends();
         match (ends.get(units.start), ends.get(units.end)) {
             (Some(&start), Some(&end)) if start <= end => Ok(start..end),
             _ => Err(TranscriptError::NoSuchUnits {
@@ -448,7 +435,7 @@ impl Transcript {
         let entry = Arc::new(Entry::new(self.next_seq(), turn, label, body));
         rules::admit(self.entries.last().map(Arc::as_ref), &entry)?;
         self.highest = entry.seq.0;
-        self.entries.push(Arc::clone(&entry));
+        Arc::make_mut(&mut self.entries).push(Arc::clone(&entry));
         Ok(entry)
     }
 

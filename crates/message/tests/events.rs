@@ -24,6 +24,7 @@ fn evaluation() -> Evaluation {
         taint_before: Label::BOTTOM,
         taint_after: Label::UNREADABLE,
         label: Label::untrusted(Classification::Internal),
+        redactions: Vec::new(),
         explanation: Some("because".into()),
         told: Some("no".into()),
     }

@@ -282,10 +282,10 @@ fn waiting_messages_survive_a_restart_before_and_after_the_results() {
 #[test]
 fn empty_texts_are_left_out_and_what_remains_may_be_nothing() {
     let mut transcript = transcript("u");
-    let parts = UserMessage {
-        author: Author::Person,
-        content: vec![Content::text(""), Content::text("x"), Content::text("")],
-    };
+    let parts = UserMessage::new(
+        Author::Person,
+        vec![Content::text(""), Content::text("x"), Content::text("")],
+    );
     let entry = transcript.push_user(TURN, LABEL, parts).unwrap();
     assert_eq!(entry.body, Body::User(UserMessage::person("x")));
 

@@ -1,22 +1,25 @@
 //! What every provider does.
 
 use crate::ProviderError;
+use crate::openai::ChatMessages;
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use tidegate_message::{Entry, ProviderId, Reply, ToolSpec};
 use tidegate_policy::ToolName;
 
 /// The tools of a session as they are sent: in this order, which the caller sorts by name, and encoded
-/// once per wire. Beside them it keeps the bytes of the system prompt they were last sent with, so that
-/// a request encodes nothing that the one before had.
+/// once per wire. Beside them it keeps the bytes of the system prompt and the history they were last sent with,
+/// so that a request encodes nothing that the one before had. Sessions should not share one: each would find the
+/// other's history there.
 #[derive(Debug, Default)]
 pub struct ToolSet {
     specs: Vec<ToolSpec>,
     chat_completions: OnceLock<Bytes>,
     chat_names: OnceLock<BTreeMap<String, ToolName>>,
     chat_system: RwLock<Option<(Arc<str>, Bytes)>>,
+    chat_messages: Mutex<ChatMessages>,
 }
 
 impl ToolSet {
@@ -68,6 +71,11 @@ impl ToolSet {
         *last = Some((Arc::clone(system), bytes.clone()));
         bytes
     }
+
+    /// The bytes of the history on the wire of Chat Completions, as far as they were sent last.
+    pub(crate) fn chat_messages(&self) -> MutexGuard<'_, ChatMessages> {
+        self.chat_messages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Whether the model may call tools.
@@ -89,8 +97,9 @@ pub struct ModelRequest {
     pub system: Arc<str>,
     /// The tools; none are sent if it is empty.
     pub tools: Arc<ToolSet>,
-    /// What was said, oldest first: a closed transcript that ends with a user message or results.
-    pub history: Vec<Arc<Entry>>,
+    /// What was said, oldest first: a closed transcript that ends with a user message or results. Shared with the
+    /// transcript it comes from, which copies it if it grows while the request is still kept.
+    pub history: Arc<Vec<Arc<Entry>>>,
     /// Whether the model may call tools.
     pub tool_choice: ToolChoice,
 }

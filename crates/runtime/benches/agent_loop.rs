@@ -24,7 +24,7 @@ use tidegate_message::{ProviderId, Tier};
 use tidegate_policy::Classification;
 use tidegate_providers::{OpenAi, OpenAiConfig};
 use tidegate_runtime::{Runtime, Session, SessionRequest, TurnOptions, Which};
-use tidegate_store::{Durability, SqliteStore, Store};
+use tidegate_store::{Durability, MemoryStore, SqliteStore, Store};
 use tidegate_testing::{FakeOpenAi, FakeReply};
 use tidegate_tools::TypedTool;
 
@@ -36,8 +36,14 @@ const TURNS: usize = 10;
 const REPEATS: usize = 7;
 /// Agents at once.
 const AGENTS: usize = 100;
+/// How often that is measured.
+const REPEATS_OF_MANY: usize = 5;
 
 const SERVE: &str = "--serve";
+/// Runs only turns in memory around this many messages, again and again: for a profiler.
+const PROFILE: &str = "--profile";
+/// How often then.
+const REPEATS_OF_PROFILE: usize = 60;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Square {
@@ -55,40 +61,64 @@ fn main() {
         return;
     }
     let server = Server::start();
+    let mut arguments = std::env::args().skip_while(|argument| argument != PROFILE);
+    if let Some(messages) = arguments.nth(1) {
+        for _ in 0..REPEATS_OF_PROFILE {
+            runtime.block_on(one_ours(&server, messages.parse().unwrap(), Kind::Memory));
+        }
+        return;
+    }
     println!(
         "loop, release build, strict fake server in its own process, {TURNS} turns measured at each length,"
     );
-    println!("median of {REPEATS}; a turn is two model calls and one tool call\n");
+    println!(
+        "medians of {REPEATS} repetitions, one of each after the other; a turn is two model calls and one tool call\n"
+    );
     println!(
         "{:<34} {:>12} {:>12} {:>8} {:>8}",
         "", "wall/turn", "cpu/turn", "wall x", "cpu x"
     );
     for messages in [50, 400] {
-        let raw = runtime.block_on(one_raw(&server, messages));
+        let mut costs: [Vec<Cost>; 4] = Default::default();
+        // One after the other, so that whatever else the machine does meets all alike.
+        for _ in 0..REPEATS {
+            let [raw, memory, process, power] = &mut costs;
+            raw.push(runtime.block_on(one_raw(&server, messages)));
+            memory.push(runtime.block_on(one_ours(&server, messages, Kind::Memory)));
+            process.push(runtime.block_on(one_ours(&server, messages, Kind::Process)));
+            power.push(runtime.block_on(one_ours(&server, messages, Kind::Power)));
+        }
+        let [raw, memory, process, power] = &costs;
         row(&format!("raw loop, {messages} messages"), raw, raw);
-        let ours = runtime.block_on(one_ours(&server, messages, Kind::Memory));
-        row(&format!("tidegate in memory, {messages} messages"), ours, raw);
-        let ours = runtime.block_on(one_ours(&server, messages, Kind::Process));
-        row(&format!("tidegate durable (process), {messages}"), ours, raw);
-        let ours = runtime.block_on(one_ours(&server, messages, Kind::Power));
-        row(&format!("tidegate durable (power), {messages}"), ours, raw);
+        row(&format!("tidegate in memory, {messages} messages"), memory, raw);
+        row(&format!("tidegate durable (process), {messages}"), process, raw);
+        row(&format!("tidegate durable (power), {messages}"), power, raw);
     }
-    let raw = runtime.block_on(many_raw(&server));
+    let mut costs: [Vec<Cost>; 2] = Default::default();
+    for _ in 0..REPEATS_OF_MANY {
+        let [raw, ours] = &mut costs;
+        raw.push(runtime.block_on(many_raw(&server)));
+        ours.push(runtime.block_on(many_ours(&server)));
+    }
+    let [raw, ours] = &costs;
     row(&format!("raw loop, {AGENTS} agents at once"), raw, raw);
-    let ours = runtime.block_on(many_ours(&server));
     row(&format!("tidegate in memory, {AGENTS} agents"), ours, raw);
     runtime.block_on(commits(&server));
     runtime.block_on(memory(&server));
 }
 
-fn row(name: &str, cost: Cost, raw: Cost) {
-    let ratio = |ours: Duration, raw: Duration| ours.as_secs_f64() / raw.as_secs_f64();
+/// The medians, and the medians of the ratios to the baseline of the same repetition.
+fn row(name: &str, costs: &[Cost], raw: &[Cost]) {
+    let ratio = |of: fn(&Cost) -> Duration| {
+        let pairs = costs.iter().zip(raw);
+        median(pairs.map(|(ours, raw)| of(ours).as_secs_f64() / of(raw).as_secs_f64()))
+    };
     println!(
-        "{name:<34} {:>9} us {:>9} us {:>8.2} {:>8.2}",
-        cost.wall.as_micros(),
-        cost.cpu.as_micros(),
-        ratio(cost.wall, raw.wall),
-        ratio(cost.cpu, raw.cpu)
+        "{name:<34} {:>9.0} us {:>9.0} us {:>8.2} {:>8.2}",
+        median(costs.iter().map(|cost| cost.wall.as_secs_f64() * 1e6)),
+        median(costs.iter().map(|cost| cost.cpu.as_secs_f64() * 1e6)),
+        ratio(|cost| cost.wall),
+        ratio(|cost| cost.cpu)
     );
 }
 
@@ -123,14 +153,10 @@ impl Meter {
     }
 }
 
-fn median(mut costs: Vec<Cost>) -> Cost {
-    costs.sort_by_key(|cost| cost.wall);
-    let wall = costs[costs.len() / 2].wall;
-    costs.sort_by_key(|cost| cost.cpu);
-    Cost {
-        wall,
-        cpu: costs[costs.len() / 2].cpu,
-    }
+fn median(numbers: impl Iterator<Item = f64>) -> f64 {
+    let mut numbers: Vec<f64> = numbers.collect();
+    numbers.sort_by(f64::total_cmp);
+    numbers[numbers.len() / 2]
 }
 
 /// The turns before `messages` are reached, so that those measured lie around it.
@@ -139,19 +165,15 @@ fn turns_before(messages: usize) -> usize {
 }
 
 async fn one_raw(server: &Server, messages: usize) -> Cost {
-    let mut costs = Vec::new();
-    for _ in 0..REPEATS {
-        let mut raw = Raw::new(&server.base_url);
-        for turn in 0..turns_before(messages) {
-            raw.turn(&task(turn)).await;
-        }
-        let meter = Meter::start();
-        for turn in 0..TURNS {
-            raw.turn(&task(turn)).await;
-        }
-        costs.push(meter.per(TURNS));
+    let mut raw = Raw::new(&server.base_url);
+    for turn in 0..turns_before(messages) {
+        raw.turn(&task(turn)).await;
     }
-    median(costs)
+    let meter = Meter::start();
+    for turn in 0..TURNS {
+        raw.turn(&task(turn)).await;
+    }
+    meter.per(TURNS)
 }
 
 #[derive(Clone, Copy)]
@@ -161,11 +183,12 @@ enum Kind {
     Power,
 }
 
-fn store(kind: Kind, folder: &tempfile::TempDir) -> SqliteStore {
+fn store(kind: Kind, folder: &tempfile::TempDir) -> Arc<dyn Store> {
+    let file = |durability| Arc::new(SqliteStore::open(folder.path().join("bench.db"), durability).unwrap());
     match kind {
-        Kind::Memory => SqliteStore::in_memory().unwrap(),
-        Kind::Process => SqliteStore::open(folder.path().join("bench.db"), Durability::Process).unwrap(),
-        Kind::Power => SqliteStore::open(folder.path().join("bench.db"), Durability::Power).unwrap(),
+        Kind::Memory => Arc::new(MemoryStore::new()),
+        Kind::Process => file(Durability::Process),
+        Kind::Power => file(Durability::Power),
     }
 }
 
@@ -198,62 +221,51 @@ async fn turn(session: &mut Session, number: usize) {
 }
 
 async fn one_ours(server: &Server, messages: usize, kind: Kind) -> Cost {
-    let mut costs = Vec::new();
-    for _ in 0..REPEATS {
-        let folder = tempfile::tempdir().unwrap();
-        let runtime = runtime(server, Arc::new(store(kind, &folder)));
-        let mut session = session(&runtime).await;
-        for number in 0..turns_before(messages) {
-            turn(&mut session, number).await;
-        }
-        let meter = Meter::start();
-        for number in 0..TURNS {
-            turn(&mut session, number).await;
-        }
-        costs.push(meter.per(TURNS));
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = runtime(server, store(kind, &folder));
+    let mut session = session(&runtime).await;
+    for number in 0..turns_before(messages) {
+        turn(&mut session, number).await;
     }
-    median(costs)
+    let meter = Meter::start();
+    for number in 0..TURNS {
+        turn(&mut session, number).await;
+    }
+    meter.per(TURNS)
 }
 
 /// Turns of each agent when many run at once.
 const TURNS_OF_MANY: usize = 6;
 
 async fn many_raw(server: &Server) -> Cost {
-    let mut costs = Vec::new();
-    for _ in 0..3 {
-        let client = Raw::new(&server.base_url);
-        let meter = Meter::start();
-        let agents = (0..AGENTS).map(|_| async {
-            let mut raw = client.sharing_its_connections();
-            for number in 0..TURNS_OF_MANY {
-                raw.turn(&task(number)).await;
-            }
-        });
-        futures::future::join_all(agents).await;
-        costs.push(meter.per(AGENTS * TURNS_OF_MANY));
-    }
-    median(costs)
+    let client = Raw::new(&server.base_url);
+    let meter = Meter::start();
+    let agents = (0..AGENTS).map(|_| async {
+        let mut raw = client.sharing_its_connections();
+        for number in 0..TURNS_OF_MANY {
+            raw.turn(&task(number)).await;
+        }
+    });
+    futures::future::join_all(agents).await;
+    meter.per(AGENTS * TURNS_OF_MANY)
 }
 
 async fn many_ours(server: &Server) -> Cost {
-    let mut costs = Vec::new();
-    for _ in 0..3 {
-        let runtime = runtime(server, Arc::new(SqliteStore::in_memory().unwrap()));
-        let meter = Meter::start();
-        let agents = (0..AGENTS).map(|_| async {
-            let mut session = session(&runtime).await;
-            for number in 0..TURNS_OF_MANY {
-                turn(&mut session, number).await;
-            }
-        });
-        futures::future::join_all(agents).await;
-        costs.push(meter.per(AGENTS * TURNS_OF_MANY));
-    }
-    median(costs)
+    let runtime = runtime(server, Arc::new(MemoryStore::new()));
+    let meter = Meter::start();
+    let agents = (0..AGENTS).map(|_| async {
+        let mut session = session(&runtime).await;
+        for number in 0..TURNS_OF_MANY {
+            turn(&mut session, number).await;
+        }
+    });
+    futures::future::join_all(agents).await;
+    meter.per(AGENTS * TURNS_OF_MANY)
 }
 
 async fn commits(server: &Server) {
-    let store = SqliteStore::in_memory().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("bench.db"), Durability::Process).unwrap();
     let runtime = runtime(server, Arc::new(store.clone()));
     let mut session = session(&runtime).await;
     let before = store.transactions();
@@ -276,7 +288,7 @@ fn resident() -> u64 {
 
 async fn memory(server: &Server) {
     let folder = tempfile::tempdir().unwrap();
-    let runtime = runtime(server, Arc::new(store(Kind::Process, &folder)));
+    let runtime = runtime(server, store(Kind::Process, &folder));
     let before = resident();
     let mut session = session(&runtime).await;
     for number in 0..400 {

@@ -15,7 +15,7 @@ use tidegate_builtins::confine::Launcher;
 use tidegate_message::{ModelId, ProviderId, Tier};
 use tidegate_policy::{Classification, Gate, RuleSet, SecretValues};
 use tidegate_providers::Provider;
-use tidegate_store::Store;
+use tidegate_store::{MemoryStore, Store};
 use tidegate_tools::Tool;
 use tokio::sync::Semaphore;
 
@@ -39,11 +39,19 @@ pub struct RuntimeBuilder {
 }
 
 impl RuntimeBuilder {
-    /// Where everything is recorded.
+    /// Where everything is recorded: mostly a [`SqliteStore`](tidegate_store::SqliteStore). For a runtime without a
+    /// file there is [`in_memory`](Self::in_memory).
     #[must_use]
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
         self.store = Some(store);
         self
+    }
+
+    /// Records everything in a new [`MemoryStore`]: it is lost at the end of the process. For tests, and for
+    /// programs that want no file.
+    #[must_use]
+    pub fn in_memory(self) -> Self {
+        self.store(Arc::new(MemoryStore::new()))
     }
 
     /// Adds a provider that may get data up to `clearance`, with at most `max_concurrent` calls at once. A

@@ -169,7 +169,7 @@ pub enum RuntimeError {
         cause: RunError,
     },
     /// A turn's machine ended without an outcome.
-    #[error("session {session}: the turn ended without an outcome; run it again with --resume")]
+    #[error("session {session}: the turn ended without an outcome; resume the session to run it again")]
     Unfinished {
         /// The session.
         session: SessionId,

@@ -275,7 +275,7 @@ impl Turn<'_> {
     ) -> Result<TryEnd, RuntimeError> {
         let Candidate { model, slot, .. } = *candidate;
         self.model = Some(model.clone());
-        let history = self.session.transcript.entries().to_vec();
+        let history = self.session.transcript.history();
         self.note(EventKind::ModelCalled {
             model: model.clone(),
             tier: call.tier,

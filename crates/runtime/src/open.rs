@@ -8,7 +8,8 @@ use crate::{Runtime, RuntimeError, ids, prompt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_builtins::{Catalogue, CommandSettings, HttpSettings, Workspace};
-use tidegate_message::{EventKind, ModelPolicy, ToolSpec, Transcript};
+use tidegate_core::Run;
+use tidegate_message::{EventKind, ModelPolicy, Tier, ToolSpec, Transcript};
 use tidegate_policy::{
     Caller, Classification, Flow, Hook, HostRules, Label, PathRules, ResetFlow, Role, SessionFacts,
     SessionId, SessionName, Taint, UserId,
@@ -142,6 +143,7 @@ async fn reopen(
     if patch != SessionPatch::default() {
         shared.store.commit(vec![Write::PatchSession(id, patch)]).await?;
     }
+    let tier = last_tier(shared, id).await?;
     record.session.tools = specs;
     record.session.model_policy = policy;
     record.session.clearance = clearance;
@@ -152,7 +154,16 @@ async fn reopen(
         transcript,
         registry,
         role,
+        tier,
     }))
+}
+
+/// The tier the session's last turn had come to. A machine that cannot be read says nothing of it, and is an error
+/// only for the turn it belongs to.
+async fn last_tier(shared: &Shared, id: SessionId) -> Result<Option<Tier>, RuntimeError> {
+    let saved = shared.store.checkpoint(id).await?;
+    let run = saved.and_then(|saved| Run::load(saved.version, &saved.data).ok());
+    Ok(run.and_then(|run| run.routing().current()))
 }
 
 async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session, RuntimeError> {
@@ -233,6 +244,7 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
         transcript,
         registry,
         role,
+        tier: None,
     }))
 }
 

@@ -206,7 +206,7 @@ pub(crate) struct Known {
 /// Whether a call with such a result has happened, or may have.
 fn has_run(status: ResultStatus) -> bool {
     match status {
-        ResultStatus::Ok | ResultStatus::Error | ResultStatus::Unknown => true,
+        ResultStatus::Ok | ResultStatus::Withheld | ResultStatus::Error | ResultStatus::Unknown => true,
         ResultStatus::NotRun | ResultStatus::Refused => false,
     }
 }

@@ -8,9 +8,7 @@ use crate::{Approver, CancelToken, Observer, RuntimeError, TurnReport, ids};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_core::{Profile, Routing, Run};
-use tidegate_message::{
-    Author, Content, ModelPolicy, Tier, ToolSpec, Transcript, TurnStatus, Usage, UserMessage,
-};
+use tidegate_message::{ModelPolicy, Tier, ToolSpec, Transcript, TurnStatus, Usage, UserMessage};
 use tidegate_policy::{Caller, Classification, Label, Role, SessionId, SessionName, Taint, TurnId};
 use tidegate_providers::ToolSet;
 use tidegate_store::{SessionRecord, SessionState};
@@ -28,6 +26,8 @@ pub struct Session {
     pub(crate) registry: Arc<Registry>,
     pub(crate) role: Role,
     pub(crate) provenance: Provenance,
+    /// The tier its last turn had come to; none if it has had no turn, or its model is fixed.
+    pub(crate) tier: Option<Tier>,
     tool_sets: BTreeMap<Option<Tier>, Arc<ToolSet>>,
     _lock: SessionLock,
 }
@@ -39,6 +39,7 @@ pub(crate) struct SessionParts {
     pub(crate) transcript: Transcript,
     pub(crate) registry: Arc<Registry>,
     pub(crate) role: Role,
+    pub(crate) tier: Option<Tier>,
 }
 
 /// How to run a turn.
@@ -66,6 +67,7 @@ impl Session {
             transcript,
             registry,
             role,
+            tier,
         } = parts;
         Self {
             provenance: Provenance::default(),
@@ -74,6 +76,7 @@ impl Session {
             transcript,
             registry,
             role,
+            tier,
             tool_sets: BTreeMap::new(),
             _lock: lock,
         }
@@ -122,10 +125,7 @@ impl Session {
         task: impl Into<String>,
         options: TurnOptions<'_>,
     ) -> Result<TurnReport, RuntimeError> {
-        let message = UserMessage {
-            author: Author::Person,
-            content: vec![Content::text(task)],
-        };
+        let message = UserMessage::person(task);
         self.run_message(message, options).await
     }
 
@@ -206,10 +206,15 @@ impl Session {
     }
 
     pub(crate) fn new_run(&self, turn: TurnId) -> Run {
-        let policy = &self.record.session.model_policy;
+        let start = Routing::new(&self.record.session.model_policy);
+        // At the tier of the turn before, so that the model goes on with what it knows, and its provider's cache.
+        let routing = match self.tier {
+            Some(tier) => start.resumed_at(tier),
+            None => start,
+        };
         Run::start(
             Profile::main(self.shared.configuration.agent.max_rounds),
-            Routing::new(policy),
+            routing,
             turn,
         )
     }

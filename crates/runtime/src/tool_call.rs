@@ -5,7 +5,7 @@ mod judge;
 mod resolve;
 mod secret;
 
-use self::ending::{origin, read_label};
+use self::ending::{Came, origin, read_label};
 use self::resolve::{Resolved, Unresolved};
 use self::secret::SecretCall;
 use crate::approvals::{self, Approver, Grant, Permission, Subject};
@@ -31,7 +31,11 @@ use tokio::sync::Mutex;
 const GRACE: Duration = Duration::from_millis(800);
 
 /// What the model is told of a result above the clearance. Fixed, so that it tells nothing of it.
-const WITHHELD: &str = "The result was withheld: it is above what this session may read.";
+const WITHHELD: &str = "The call ran. Its result was withheld: it is above what this session may read.";
+
+/// The same of a call that failed before it ran.
+const WITHHELD_BEFORE: &str =
+    "The call was not run. Why was withheld: it is above what this session may read.";
 
 /// The circumstances of the calls of one model message. All are judged with the taint of that message, so the
 /// outcome does not depend on which runs first.
@@ -155,7 +159,7 @@ impl Calls<'_> {
             }
             Err(Unresolved::Failed { definition, error }) => {
                 cancel.cancel();
-                return Ok(self.respond(call, definition, &[], Err(error), events, false));
+                return Ok(self.respond(call, definition, &[], Came::Before(error), events, false));
             }
             Err(Unresolved::Cancelled) => return Ok(CallEnd::NotBegun),
         };
@@ -256,7 +260,14 @@ impl Calls<'_> {
         };
         let resources = match again {
             Err(error) => {
-                return Ok(self.respond(call, definition, &resources, Err(error), events, journalled));
+                return Ok(self.respond(
+                    call,
+                    definition,
+                    &resources,
+                    Came::Before(error),
+                    events,
+                    journalled,
+                ));
             }
             Ok(now) if now == resources => resources,
             Ok(now) => {
@@ -283,7 +294,10 @@ impl Calls<'_> {
             }
         };
         match self.run(definition, prepared, context, &cancel).await {
-            Ended::With(ended) => Ok(self.respond(call, definition, &resources, ended, events, journalled)),
+            Ended::With(ended) => {
+                let came = Came::OfRunning(ended);
+                Ok(self.respond(call, definition, &resources, came, events, journalled))
+            }
             Ended::Unknown(text) => {
                 let label = self.produced_by.join(read_label(&resources));
                 let result = ToolResult::text(call, ResultStatus::Unknown, label, text);

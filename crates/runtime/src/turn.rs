@@ -361,6 +361,14 @@ impl<'a> Turn<'a> {
 
     /// Commits what a step brought forth, together with the machine.
     async fn persist(&mut self, advance: Advance) -> Result<Step, RuntimeError> {
+        let (mut writes, step) = self.take_in(advance);
+        writes.push(self.checkpoint()?);
+        self.commit(writes).await?;
+        Ok(step)
+    }
+
+    /// Shows what a step appended and notes its events: what is to be written of it, and the step after it.
+    fn take_in(&mut self, advance: Advance) -> (Vec<Write>, Step) {
         let Advance {
             appended,
             events,
@@ -372,13 +380,14 @@ impl<'a> Turn<'a> {
         for kind in events {
             self.note(kind);
         }
-        let mut writes = Vec::new();
-        if !appended.is_empty() {
-            writes.push(Write::Append(self.session.id(), appended));
-        }
-        writes.push(self.checkpoint()?);
-        self.commit(writes).await?;
-        Ok(step)
+        // The next turn of the session goes on where this one has come to.
+        self.session.tier = self.run.routing().current();
+        let writes = if appended.is_empty() {
+            Vec::new()
+        } else {
+            vec![Write::Append(self.session.id(), appended)]
+        };
+        (writes, step)
     }
 
     /// Leaves the turn as it is until the owner has decided: it is stored, and its session stays in it.
@@ -401,17 +410,7 @@ impl<'a> Turn<'a> {
 
     /// Commits the end of the turn, unless its answer may not reach the reader.
     async fn finish(&mut self, advance: Advance) -> Result<TurnReport, RuntimeError> {
-        let Advance {
-            appended,
-            events,
-            step,
-        } = advance;
-        for entry in &appended {
-            self.show(Signal::Entry(Arc::clone(entry)));
-        }
-        for kind in events {
-            self.note(kind);
-        }
+        let (appended, step) = self.take_in(advance);
         let mut outcome = self.outcome(step)?;
         let said = outcome.question.as_ref().unwrap_or(&outcome.answer);
         if !said.is_empty() {
@@ -429,9 +428,7 @@ impl<'a> Turn<'a> {
         self.note(outcome.event());
         let id = self.session.id();
         let mut writes = self.give_up_approvals().await?;
-        if !appended.is_empty() {
-            writes.push(Write::Append(id, appended));
-        }
+        writes.extend(appended);
         let patch = SessionPatch {
             state: Some(SessionState::Idle),
             ..SessionPatch::default()

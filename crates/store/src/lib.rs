@@ -1,14 +1,15 @@
 //! Durable sessions: transcripts, checkpoints, tool-call journals, approvals, events, full texts, file labels.
 //!
 //! The trait [`Store`] is what the runtime needs; [`SqliteStore`] keeps it all in one SQLite file, with one
-//! writer that groups commits and a small pool of readers. Everything that must happen together is one
-//! [`Store::commit`] of several [`Write`]s: all or nothing, durable when it returns.
+//! writer that groups commits and a small pool of readers; [`MemoryStore`] keeps it as long as the process lives.
+//! Everything that must happen together is one [`Store::commit`] of several [`Write`]s: all or nothing, durable (in
+//! a file) when it returns.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
-//! use tidegate_store::{EventFilter, SqliteStore, Store};
+//! use tidegate_store::{EventFilter, MemoryStore, Store};
 //!
-//! let store = SqliteStore::in_memory()?;
+//! let store = MemoryStore::new();
 //! assert!(store.sessions().await?.sessions.is_empty());
 //! assert!(store.events(EventFilter::default()).await?.is_empty());
 //! # Ok::<(), tidegate_store::StoreError>(()) }).unwrap();
@@ -23,16 +24,30 @@
 //! - A label that cannot be read is RESTRICTED and UNTRUSTED, a clearance that cannot be read is PUBLIC.
 
 mod approval;
+mod clock;
+mod content_hash;
 mod error;
+mod file_labels;
+mod memory;
 mod record;
+mod records;
 mod sqlite;
 mod store;
+mod title;
 
 pub use approval::{ApprovalFilter, ApprovalRecord, ApprovalState, NewApproval};
 pub use error::{Cause, ForeignFile, StoreError};
+pub use file_labels::{FileLabel, FileLabelRange, PendingPlace, PendingWrites};
+pub use memory::MemoryStore;
 pub use record::{
-    CallRecord, CallState, Checkpoint, Committed, EventFilter, FileLabel, NewEvent, NewSession, SessionList,
+    CallRecord, CallState, Checkpoint, Committed, EventFilter, NewEvent, NewSession, SessionList,
     SessionPatch, SessionRecord, SessionState, SessionSummary, SourceText, StoredEvent,
+};
+pub use records::{
+    Change, ChunkQuery, ChunkRecord, Collection, Expected, Item, MemoryPatch, MemoryQuery, MemoryRecord,
+    MemoryRecords, MemoryState, MemoryVersion, ModelRecord, PointId, Provenance, RecordWrite, Records,
+    RecordsCommit, RecordsStatistics, ResourceRecord, ResourceState, SourceKey, SourceQuery, SourceRecord,
+    SparseVector, UnstagedQuery, Vectors,
 };
 pub use sqlite::SqliteStore;
 pub use store::{BoxFuture, Durability, Store, Write};

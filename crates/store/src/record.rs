@@ -184,12 +184,3 @@ pub struct StoredEvent {
     /// The event.
     pub event: Event,
 }
-
-/// The label of a file a tool wrote.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileLabel {
-    /// SHA-256 of the content. Of a damaged row all zero, with [`Label::UNREADABLE`].
-    pub hash: [u8; 32],
-    /// The label of what was written.
-    pub label: Label,
-}

@@ -1,9 +1,9 @@
 //! What the runtime needs of a store.
 
 use crate::{
-    ApprovalFilter, ApprovalRecord, CallRecord, Checkpoint, Committed, EventFilter, FileLabel, NewApproval,
-    NewEvent, NewSession, SessionList, SessionPatch, SessionRecord, SessionSummary, SourceText, StoreError,
-    StoredEvent,
+    ApprovalFilter, ApprovalRecord, CallRecord, Checkpoint, Committed, EventFilter, FileLabel,
+    FileLabelRange, NewApproval, NewEvent, NewSession, PendingWrites, SessionList, SessionPatch,
+    SessionRecord, SessionSummary, SourceText, StoreError, StoredEvent,
 };
 use serde::{Deserialize, Serialize};
 use std::future::Future;
@@ -129,11 +129,26 @@ pub trait Store: Send + Sync {
     /// [`StoreError::DamagedRow`] if it cannot be read, or is of a kind that this program does not know.
     fn event(&self, id: EventId) -> BoxFuture<'_, Result<Option<StoredEvent>, StoreError>>;
 
-    /// The label of a file a tool wrote, by canonical path.
+    /// The label of a file or folder that a tool made, by canonical path.
     ///
     /// # Errors
     /// [`StoreError`] if the file of the store cannot be read.
     fn file_label<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<Option<FileLabel>, StoreError>>;
+
+    /// Labels of many files and folders, with their paths, in the order of the paths' bytes.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file of the store cannot be read.
+    fn file_labels(
+        &self,
+        range: FileLabelRange,
+    ) -> BoxFuture<'_, Result<Vec<(String, FileLabel)>, StoreError>>;
+
+    /// All that may be writing files, or was when its program was killed, in the order of the ids' bytes.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file of the store cannot be read.
+    fn pending_writes(&self) -> BoxFuture<'_, Result<Vec<PendingWrites>, StoreError>>;
 }
 
 /// One write of a commit. Those that name a session fail with [`StoreError::UnknownSession`] if there is
@@ -205,6 +220,11 @@ pub enum Write {
     Events(SessionId, Vec<NewEvent>),
     /// Remembers the label of a file, in place of an earlier one.
     FileLabel(String, FileLabel),
+    /// Records that something may write files from now on, in place of an earlier record of the same id.
+    PendingWrites(PendingWrites),
+    /// Takes such a record away, if there is one of this id. Belongs into the same commit as the labels of what was
+    /// written.
+    WritesSettled(String),
     /// Erases a session's content: name, title, prompt, tools, workspace, entries, checkpoint, journal,
     /// texts, what was shown of approvals, lineage of the taint. Its events stay, each with every text in it that could be content
     /// replaced by a keyed hash; the row stays as a tombstone with label and counts. Erasing again changes

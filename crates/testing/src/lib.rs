@@ -5,6 +5,7 @@
 //!   is told to.
 //! - [`FaultServer`] is a server that goes wrong to the byte: cut, reset, hanging, slow, broken, refusing.
 //! - [`Cassette`] records what a real server answers, without its secrets, and plays it again.
+//! - [`MeddledStore`] is any store in which a test can meddle: commits that fail, time that is up.
 //! - [`conformance`] holds the suites for providers, tools and stores of your own.
 //! - [`assert_complete`] checks that a [`Scripted`](tidegate_providers::Scripted) model said all it had to say.
 //! - [`prefix_of`] checks that one request is the beginning of the next.
@@ -29,12 +30,14 @@
 mod cassette;
 pub mod conformance;
 mod fault;
+mod meddling;
 mod openai;
 mod prefix;
 mod scripted;
 
 pub use cassette::{Cassette, CassetteError};
 pub use fault::{At, ChunkFault, Fault, FaultServer, Framing, Gate, SilentPort, refused_port};
+pub use meddling::{MeddledStore, Meddler};
 pub use openai::{FakeBody, FakeOpenAi, FakeReply, RecordedRequest, Violation, check_request};
 pub use prefix::{PrefixBreak, prefix_of};
 pub use scripted::{assert_complete, calls, text};

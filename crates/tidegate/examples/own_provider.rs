@@ -89,7 +89,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     });
     let runtime = Runtime::builder()
-        .store(Arc::new(SqliteStore::in_memory()?))
+        .in_memory()
         .provider(Arc::new(parrot), Classification::Restricted, 8)
         .tier(Tier::Lite, vec!["parrot:grey".parse()?])
         .without_file_tools()

@@ -12,8 +12,8 @@ use tidegate::policy::{ApprovalId, EventId, SessionId, SourceId, Taint, TurnId};
 use tidegate::prelude::*;
 use tidegate::store::{
     ApprovalFilter, ApprovalRecord, ApprovalState, BoxFuture, CallRecord, CallState, Checkpoint, Committed,
-    EventFilter, FileLabel, NewApproval, NewEvent, SessionList, SessionPatch, SessionRecord, SessionState,
-    SessionSummary, SourceText, StoreError, StoredEvent, Write,
+    EventFilter, FileLabel, FileLabelRange, NewApproval, NewEvent, PendingWrites, SessionList, SessionPatch,
+    SessionRecord, SessionState, SessionSummary, SourceText, StoreError, StoredEvent, Write,
 };
 
 /// A store in memory.
@@ -26,6 +26,7 @@ struct State {
     events: Vec<StoredEvent>,
     approvals: Vec<ApprovalRecord>,
     labels: BTreeMap<String, FileLabel>,
+    pending: BTreeMap<String, PendingWrites>,
 }
 
 /// One session.
@@ -186,6 +187,12 @@ impl State {
             }
             Write::FileLabel(path, label) => {
                 self.labels.insert(path, label);
+            }
+            Write::PendingWrites(pending) => {
+                self.pending.insert(pending.id.clone(), pending);
+            }
+            Write::WritesSettled(id) => {
+                self.pending.remove(&id);
             }
             Write::EraseSession(id) => {
                 let kept = self
@@ -523,6 +530,26 @@ impl Store for Memory {
 
     fn file_label<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<Option<FileLabel>, StoreError>> {
         self.read(|state| state.labels.get(path).copied())
+    }
+
+    fn file_labels(
+        &self,
+        range: FileLabelRange,
+    ) -> BoxFuture<'_, Result<Vec<(String, FileLabel)>, StoreError>> {
+        self.read(|state| {
+            let found = state
+                .labels
+                .iter()
+                .filter(|(path, known)| range.contains(path) && !known.label.is_within(range.not_within));
+            found
+                .take(range.limit)
+                .map(|(path, known)| (path.clone(), *known))
+                .collect()
+        })
+    }
+
+    fn pending_writes(&self) -> BoxFuture<'_, Result<Vec<PendingWrites>, StoreError>> {
+        self.read(|state| state.pending.values().cloned().collect())
     }
 }
 

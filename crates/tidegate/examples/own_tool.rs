@@ -41,6 +41,7 @@ impl Counter {
                 floor: Classification::Public,
                 control_arguments: Vec::new(),
                 approval: false,
+                integrity: Default::default(),
             },
             timeout: None,
         };
@@ -102,7 +103,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         ScriptedReply::text("The counter stands at 42.").expecting("42"),
     ];
     let runtime = Runtime::builder()
-        .store(Arc::new(SqliteStore::in_memory()?))
+        .in_memory()
         .provider(
             Arc::new(Scripted::new(ProviderId::new("script"), replies)),
             Classification::Restricted,

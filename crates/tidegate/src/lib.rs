@@ -28,7 +28,7 @@
 //!     ],
 //! );
 //! let runtime = Runtime::builder()
-//!     .store(Arc::new(SqliteStore::in_memory()?))
+//!     .in_memory()
 //!     .provider(Arc::new(model), Classification::Restricted, 8)
 //!     .tier(Tier::Lite, vec!["script:any".parse()?])
 //!     .tool(Arc::new(tide))
@@ -47,6 +47,7 @@ pub use tidegate_builtins as builtins;
 pub use tidegate_core as core;
 pub use tidegate_message as message;
 pub use tidegate_policy as policy;
+pub use tidegate_prompt as prompt;
 pub use tidegate_providers as providers;
 pub use tidegate_runtime as runtime;
 pub use tidegate_store as store;
@@ -61,6 +62,6 @@ pub mod prelude {
         ApprovalAnswer, ApprovalRequest, Approver, CancelToken, Observer, Runtime, RuntimeError, Session,
         SessionRequest, Signal, TurnOptions, TurnReport, Which,
     };
-    pub use tidegate_store::{SqliteStore, Store};
+    pub use tidegate_store::{MemoryStore, SqliteStore, Store};
     pub use tidegate_tools::{CallContext, Tool, ToolError, ToolOutput, TypedTool};
 }

@@ -37,6 +37,7 @@
 mod cancel;
 mod cut;
 mod labels;
+mod memory_labels;
 mod registry;
 mod schema;
 mod signature;
@@ -47,7 +48,10 @@ mod validate;
 
 pub use cancel::{Cancel, NeverCancelled, until_cancelled};
 pub use cut::{Cut, cut_text, graphemes_within};
-pub use labels::{ContentHash, FileLabels, FileLabelsError, KnownFile};
+pub use labels::{
+    ContentHash, FileLabels, FileLabelsError, KnownFile, LabelQuery, LabelStart, PendingWrites,
+};
+pub use memory_labels::MemoryLabels;
 pub use registry::{Registry, RegistryError};
 pub use schema::arguments_schema;
 pub use synthetic::{NEW_COGNITIVE_LEVEL, NewCognitiveLevel, new_cognitive_level};

@@ -11,7 +11,7 @@ use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_message::ToolSpec;
-use tidegate_policy::{Classification, Label, Resource, Role, ToolIntegrity, ToolName, ToolPolicy};
+use tidegate_policy::{Classification, Label, Resource, Role, ToolName, ToolPolicy};
 
 type Work<A> = Arc<dyn Fn(A, CallContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync>;
 type Resolve<A> = Arc<dyn Fn(&A) -> Vec<Resource> + Send + Sync>;
@@ -48,7 +48,7 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> TypedTool<A> {
             floor: Classification::Public,
             control_arguments: Vec::new(),
             approval: false,
-            integrity: ToolIntegrity::default(),
+            integrity: tidegate_policy::ToolIntegrity::default(),
         };
         let spec = ToolSpec {
             name,

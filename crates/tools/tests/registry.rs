@@ -39,6 +39,7 @@ fn foreign(name: &str, schema: Value) -> ToolDefinition {
             floor: Classification::Public,
             control_arguments: Vec::new(),
             approval: false,
+            integrity: tidegate_policy::ToolIntegrity::default(),
         },
         timeout: None,
     }

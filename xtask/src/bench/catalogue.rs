@@ -14,7 +14,7 @@ struct Bench {
     command: fn(&Shell) -> anyhow::Result<()>,
 }
 
-const BENCHES: [Bench; 2] = [
+const BENCHES: [Bench; 3] = [
     Bench {
         name: "start",
         description: "from the start of the program to its first request to a model, on an existing data folder",
@@ -25,12 +25,26 @@ const BENCHES: [Bench; 2] = [
         description: "what a turn costs beside a raw loop over the same HTTP client and parser",
         command: agent_loop,
     },
+    Bench {
+        name: "prompt",
+        description: "what planning a compaction of 10,000 messages costs, and assembling a turn at 10 and at 400",
+        command: prompt,
+    },
 ];
 
 fn agent_loop(shell: &Shell) -> anyhow::Result<()> {
     cmd!(
         shell,
         "cargo bench --locked --package tidegate-runtime --bench agent_loop"
+    )
+    .run()?;
+    Ok(())
+}
+
+fn prompt(shell: &Shell) -> anyhow::Result<()> {
+    cmd!(
+        shell,
+        "cargo bench --locked --package tidegate-prompt --bench prompt"
     )
     .run()?;
     Ok(())

@@ -2,7 +2,7 @@
 
 use super::CommandError;
 use super::process::{Finished, run};
-use crate::confine::{Confinement, Launcher, Plan, environment};
+use crate::confine::{CommandLimits, Confinement, Launcher, Plan, environment};
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_tools::NeverCancelled;
@@ -21,6 +21,7 @@ pub async fn confinement_available(launcher: &Launcher) -> Result<(), CommandErr
         folder: PathBuf::from("/"),
         stdin: None,
         environment: environment(None),
+        limits: CommandLimits::default(),
         confinement: Some(Confinement::default()),
     };
     let finished: Finished = run(launcher, &plan, TRYING, &NeverCancelled).await?;

@@ -81,10 +81,37 @@ pub enum CommandError {
         /// The workspace.
         root: PathBuf,
     },
+    /// The labels of files cannot be read.
+    #[error("the labels of what is in the workspace cannot be read, so that the command was not run")]
+    LabelsUnread {
+        /// Why.
+        #[source]
+        cause: FileLabelsError,
+    },
+    /// That a command will write cannot be recorded.
+    #[error("the command was not run, because what it may write cannot be recorded")]
+    NotBegun {
+        /// Why.
+        #[source]
+        cause: FileLabelsError,
+    },
+    /// One of the program's own files could be made or replaced by a command.
+    #[error(
+        "the command was not run: {} {problem}, and a command could put its own in that place; {hint}",
+        shown(.path)
+    )]
+    OwnFile {
+        /// The file or folder of the program: absolute.
+        path: PathBuf,
+        /// `is not there yet` and the like.
+        problem: &'static str,
+        /// What to do.
+        hint: &'static str,
+    },
     /// What a command wrote cannot be labelled.
     #[error(
-        "the command ended, but the labels of what it wrote cannot be recorded; treat files in the workspace that \
-         changed since as {label}"
+        "the command ended, but the labels of what it wrote cannot be recorded; until they are, all it could write in \
+         the workspace counts as {label}"
     )]
     Labels {
         /// What they would have been labelled.

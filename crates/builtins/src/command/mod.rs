@@ -2,7 +2,9 @@
 
 mod available;
 mod error;
+mod journal;
 mod output;
+mod own;
 mod process;
 mod reach;
 mod record;

@@ -66,7 +66,8 @@ pub(crate) async fn run(
     time: Duration,
     cancel: &dyn Cancel,
 ) -> Result<Finished, CommandError> {
-    let mut running = Running::start(launcher, plan).await?;
+    let mut running = Running::start(launcher, plan)?;
+    let mut order = line_of(plan)?;
     let deadline = Instant::now() + time;
     let mut finished = Finished {
         output: Output::default(),
@@ -80,6 +81,14 @@ pub(crate) async fn run(
     let (mut gone, mut kill_at) = (None, None);
     while !(output_ended && reports_ended && gone.is_some()) {
         let stop = tokio::select! {
+            written = running.orders.write(&order), if !order.is_empty() => {
+                match written {
+                    Ok(length) if length > 0 => drop(order.drain(..length.min(order.len()))),
+                    // A launcher that is no more says why, or is missed at the end.
+                    Ok(_) | Err(_) => order.clear(),
+                }
+                None
+            }
             read = running.output.read(&mut chunk), if !output_ended => {
                 match read {
                     Ok(0) | Err(_) => output_ended = true,
@@ -110,6 +119,8 @@ pub(crate) async fn run(
         };
         if let Some(why) = stop.filter(|_| finished.stopped.is_none() && gone.is_none()) {
             finished.stopped = Some(why);
+            // Half a plan is none.
+            order.clear();
             kill_at = Some(Instant::now() + STOPPING);
             // Closing this side of the socket is how the launcher is told to stop.
             let _gone = running.orders.shutdown().await;
@@ -137,6 +148,17 @@ async fn until(time: Option<Instant>) {
     }
 }
 
+/// The plan as the launcher reads it. It is sent while the launcher is listened to: one that does not read it must not
+/// be waited for.
+fn line_of(plan: &Plan) -> Result<Vec<u8>, CommandError> {
+    let mut line = serde_json::to_vec(plan).map_err(|cause| CommandError::Pipe {
+        action: "talked to",
+        cause: cause.into(),
+    })?;
+    line.push(b'\n');
+    Ok(line)
+}
+
 /// A launcher at work. Dropping it closes the socket, and so stops the command.
 struct Running {
     child: Child,
@@ -146,7 +168,7 @@ struct Running {
 }
 
 impl Running {
-    async fn start(launcher: &Launcher, plan: &Plan) -> Result<Self, CommandError> {
+    fn start(launcher: &Launcher, plan: &Plan) -> Result<Self, CommandError> {
         let failed = |action| move |cause| CommandError::Pipe { action, cause };
         let (ours, theirs) = StdUnixStream::pair().map_err(failed("connected"))?;
         let (output, writer) = io::pipe().map_err(failed("listened to"))?;
@@ -169,13 +191,7 @@ impl Running {
         ours.set_nonblocking(true).map_err(failed("talked to"))?;
         let socket = UnixStream::from_std(ours).map_err(failed("talked to"))?;
         let output = pipe::Receiver::from_owned_fd(OwnedFd::from(output)).map_err(failed("listened to"))?;
-        let (reports, mut orders) = socket.into_split();
-        let mut line = serde_json::to_vec(plan)
-            .map_err(io::Error::from)
-            .map_err(failed("talked to"))?;
-        line.push(b'\n');
-        // A launcher that is no more says why, or is missed at the end.
-        let _gone = orders.write_all(&line).await;
+        let (reports, orders) = socket.into_split();
         Ok(Self {
             child,
             output,

@@ -32,6 +32,26 @@ pub(crate) struct Reach {
     accesses: BTreeMap<PathBuf, Access>,
     /// The files it could read, as they are.
     pub(crate) files: BTreeMap<PathBuf, FileState>,
+    /// Whatever else it could see: folders, links, pipes. Their names tell as much as content does.
+    others: BTreeMap<PathBuf, Other>,
+}
+
+/// Something that is no file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Other {
+    /// A folder is another only if it has another number: what is in it is looked at by itself.
+    Folder { device: u64, inode: u64 },
+    /// A link has a content, which cannot change without its state.
+    Else(FileState),
+}
+
+/// What is new or changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// Relative to the workspace.
+    pub(crate) path: PathBuf,
+    /// Whether it has a content that can be hashed.
+    pub(crate) is_file: bool,
 }
 
 /// A walk through a workspace.
@@ -40,6 +60,7 @@ struct Walk<'a> {
     level: Classification,
     accesses: BTreeMap<PathBuf, Access>,
     files: BTreeMap<PathBuf, FileState>,
+    others: BTreeMap<PathBuf, Other>,
     /// Files with several names: how many there are, and those that were found.
     shared: BTreeMap<(u64, u64), (u64, Vec<PathBuf>)>,
     entries: usize,
@@ -57,6 +78,7 @@ impl Reach {
             level,
             accesses: BTreeMap::new(),
             files: BTreeMap::new(),
+            others: BTreeMap::new(),
             shared: BTreeMap::new(),
             entries: 0,
         };
@@ -83,6 +105,7 @@ impl Reach {
                 path: workspace.absolute(path),
                 access: *access,
                 required: true,
+                own: false,
             })
             .collect()
     }
@@ -104,27 +127,70 @@ impl Reach {
             .map(|(path, _)| (path.as_path(), workspace.level(path).classification))
     }
 
-    /// The files that are new or changed since `before`.
-    pub(crate) fn changed_since(&self, before: &Self) -> Vec<PathBuf> {
-        self.files
+    /// What is new or changed since `before`: files, folders, links.
+    pub(crate) fn changed_since(&self, before: &Self) -> Vec<Change> {
+        let files = self
+            .files
             .iter()
             .filter(|(path, state)| before.files.get(*path) != Some(*state))
-            .map(|(path, _)| path.clone())
+            .map(|(path, _)| (path, true));
+        let others = self
+            .others
+            .iter()
+            .filter(|(path, other)| before.others.get(*path) != Some(*other))
+            .map(|(path, _)| (path, false));
+        // Folders first: there are fewer, and each tells of all that lies in it.
+        others.chain(files).map(change).collect()
+    }
+
+    /// All that can be seen.
+    pub(crate) fn everything(&self) -> Vec<Change> {
+        let files = self.files.keys().map(|path| (path, true));
+        self.others
+            .keys()
+            .map(|path| (path, false))
+            .chain(files)
+            .map(change)
             .collect()
+    }
+
+    /// The places whose access is another than that of the folder they lie in, and whether they can be written.
+    pub(crate) fn writable(&self) -> impl Iterator<Item = (&Path, bool)> {
+        self.accesses
+            .iter()
+            .map(|(path, access)| (path.as_path(), *access == Access::Write))
+    }
+
+    /// Whether a command can write the folder at `path`.
+    pub(crate) fn can_write(&self, path: &Path) -> bool {
+        let access = path.ancestors().find_map(|place| self.accesses.get(place));
+        access == Some(&Access::Write)
+    }
+}
+
+fn change((path, is_file): (&PathBuf, bool)) -> Change {
+    Change {
+        path: path.clone(),
+        is_file,
+    }
+}
+
+/// What a command that works at `level` can do at `path`, as far as the path tells.
+pub(crate) fn access(workspace: &Workspace, path: &Path, level: Classification) -> Access {
+    let class = workspace.classify(path);
+    let own = matches!(class.rule, PathRule::OwnFile | PathRule::NotCanonical);
+    if own || is_temporary(path) || class.classification > level {
+        Access::Hidden
+    } else if class.classification == level {
+        Access::Write
+    } else {
+        Access::Read
     }
 }
 
 impl Walk<'_> {
     fn access(&self, path: &Path) -> Access {
-        let class = self.workspace.classify(path);
-        let own = matches!(class.rule, PathRule::OwnFile | PathRule::NotCanonical);
-        if own || is_temporary(path) || class.classification > self.level {
-            Access::Hidden
-        } else if class.classification == self.level {
-            Access::Write
-        } else {
-            Access::Read
-        }
+        access(self.workspace, path, self.level)
     }
 
     /// Looks at what is in a folder, and puts its folders on the list.
@@ -165,6 +231,13 @@ impl Walk<'_> {
                 self.accesses.insert(path.clone(), access);
             }
             if metadata.is_dir() {
+                if access != Access::Hidden {
+                    let folder = Other::Folder {
+                        device: metadata.dev(),
+                        inode: metadata.ino(),
+                    };
+                    self.others.insert(path.clone(), folder);
+                }
                 folders.push((path, access));
             } else if access != Access::Hidden {
                 self.look_at_file(path, &metadata);
@@ -174,10 +247,11 @@ impl Walk<'_> {
     }
 
     fn look_at_file(&mut self, path: PathBuf, metadata: &Metadata) {
+        let state = FileState::of(metadata);
         if FileType::from_raw_mode(metadata.mode()) != FileType::RegularFile {
+            self.others.insert(path, Other::Else(state));
             return;
         }
-        let state = FileState::of(metadata);
         if metadata.nlink() > 1 {
             let (_, names) = self
                 .shared
@@ -209,6 +283,7 @@ impl Walk<'_> {
         Ok(Reach {
             accesses: self.accesses,
             files: self.files,
+            others: self.others,
         })
     }
 

@@ -1,7 +1,7 @@
 //! What the tool has to be told.
 
 use crate::Workspace;
-use crate::confine::Launcher;
+use crate::confine::{CommandLimits, Launcher};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ pub struct CommandSettings {
     pub(super) own_files: Vec<PathBuf>,
     pub(super) software: Vec<PathBuf>,
     pub(super) confined: bool,
+    pub(super) limits: CommandLimits,
 }
 
 impl CommandSettings {
@@ -24,6 +25,7 @@ impl CommandSettings {
             own_files: Vec::new(),
             software: Vec::new(),
             confined: true,
+            limits: CommandLimits::default(),
         }
     }
 
@@ -41,6 +43,13 @@ impl CommandSettings {
     #[must_use]
     pub fn software(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
         self.software.extend(paths);
+        self
+    }
+
+    /// Sets how much of the machine a command may use.
+    #[must_use]
+    pub fn limits(mut self, limits: CommandLimits) -> Self {
+        self.limits = limits;
         self
     }
 

@@ -1,14 +1,17 @@
 //! The tool.
 
+use super::journal::{begin, settle_forgotten};
+use super::own::require_out_of_reach;
 use super::process::{Finished, MOST_OUTPUT, Stopped, run};
-use super::reach::Reach;
-use super::record::{record, written};
+use super::reach::{Reach, access};
+use super::record::{settle, written};
 use super::told::told;
 use super::{CommandError, CommandSettings, confinement_available};
-use crate::confine::{Access, Confinement, Plan, View, environment};
+use crate::confine::{Access, CommandLimits, Confinement, Plan, View, environment};
 use crate::error::Failure;
 use crate::path::{parse, shown};
 use crate::place::exact_name;
+use crate::recorded::MOST_LABELS;
 use crate::resolve::{Resolved, special};
 use crate::stop::blocking;
 use crate::tool::definition;
@@ -210,6 +213,7 @@ impl CommandCall {
             None => PathBuf::new(),
         };
         let (context, confined) = (self.context.clone(), self.confined);
+        let own = self.commands.settings.own_files.clone();
         let looked = blocking(&self.context.cancel, move |stop| {
             let (clearance, produced_by) = (context.clearance, context.label.classification);
             let (folder, label) = match folder_at(&workspace, &folder, clearance, stop)? {
@@ -226,7 +230,23 @@ impl CommandCall {
             if !level.can_flow_to(clearance) {
                 return Ok(Looked::Above(Label::untrusted(level)));
             }
-            let reach = Reach::of(&workspace, level, stop)?;
+            let level = match raised(&workspace, level) {
+                Ok(level) => level,
+                Err(error) => {
+                    return Ok(Looked::At {
+                        folder,
+                        level,
+                        reach: Err(error),
+                    });
+                }
+            };
+            if !level.can_flow_to(clearance) {
+                return Ok(Looked::Above(Label::untrusted(level)));
+            }
+            let reach = Reach::of(&workspace, level, stop)?.and_then(|reach| {
+                require_out_of_reach(&own, &workspace, &reach)?;
+                Ok(reach)
+            });
             Ok(Looked::At { folder, level, reach })
         })
         .await?;
@@ -281,6 +301,7 @@ impl CommandCall {
             folder: workspace.absolute(&self.folder),
             stdin: self.arguments.stdin.clone(),
             environment: environment(private),
+            limits: self.commands.settings.limits,
             confinement: self.confined.then(|| self.confinement()),
         }
     }
@@ -310,11 +331,25 @@ impl CommandCall {
     }
 }
 
+/// The level a command works at that would work at `level` if only paths counted: what is recorded of files and
+/// folders it would see counts as well.
+fn raised(workspace: &Workspace, level: Classification) -> Result<Classification, CommandError> {
+    let hides = |path: &Path, level| access(workspace, path, level) == Access::Hidden;
+    workspace
+        .raised(level, hides)
+        .map_err(|cause| CommandError::LabelsUnread { cause })?
+        .ok_or(CommandError::TooLarge {
+            what: "more files recorded above this command's level",
+            limit: MOST_LABELS,
+        })
+}
+
 fn hidden(path: PathBuf) -> (PathBuf, View) {
     let view = View {
         path: path.clone(),
         access: Access::Hidden,
         required: false,
+        own: true,
     };
     (path, view)
 }
@@ -429,13 +464,18 @@ impl CommandCall {
         let plan = self.plan(private.as_ref().map(|folder| folder.path()));
         let seconds = self.arguments.timeout_s.unwrap_or(TIMEOUT);
         let settings = &self.commands.settings;
-        let finished = run(&settings.launcher, &plan, Duration::from_secs(seconds), stop)
+        let not_begun = |cause| CommandError::NotBegun { cause }.told(label);
+        settle_forgotten(&settings.workspace).await.map_err(not_begun)?;
+        let reach = self.reach.as_ref().filter(|_| self.confined);
+        let id = begin(&settings.workspace, reach, label, &self.context)
             .await
-            .map_err(|error| error.told(label))?;
+            .map_err(not_begun)?;
+        let ran = run(&settings.launcher, &plan, Duration::from_secs(seconds), stop).await;
         drop(private);
         let mut notes = String::new();
-        self.record_what_changed(&mut label, &mut notes).await?;
-        told_end(finished, seconds)
+        // Also where the launcher failed: nobody knows what had run by then.
+        self.record_what_changed(id, &mut label, &mut notes).await?;
+        ran.and_then(|finished| told_end(finished, seconds, &settings.limits))
             .map(|text| ToolOutput::text(text + &notes).with_label(label))
             .map_err(|error| error.told(label))
     }
@@ -456,7 +496,12 @@ impl CommandCall {
     }
 
     /// Labels what the command wrote. Raises `label` to the level of what appeared while it ran, which it could see.
-    async fn record_what_changed(&self, label: &mut Label, notes: &mut String) -> Result<(), ToolError> {
+    async fn record_what_changed(
+        &self,
+        id: String,
+        label: &mut Label,
+        notes: &mut String,
+    ) -> Result<(), ToolError> {
         let never: Arc<dyn Cancel> = Arc::new(NeverCancelled);
         let workspace = Arc::clone(&self.commands.settings.workspace);
         let level = if self.confined {
@@ -466,10 +511,27 @@ impl CommandCall {
         };
         let now = {
             let workspace = Arc::clone(&workspace);
-            blocking(&never, move |stop| Reach::of(&workspace, level, stop)).await?
+            let confined = self.confined;
+            blocking(&never, move |stop| {
+                let reach = Reach::of(&workspace, level, stop)?;
+                let recorded = if confined {
+                    raised(&workspace, level)
+                } else {
+                    Ok(level)
+                };
+                Ok(reach.and_then(|reach| Ok((reach, recorded?))))
+            })
+            .await?
         };
-        // Without knowing what changed, all that can be said is what everything may be.
-        let after = now.map_err(|error| error.told(Label::UNREADABLE))?;
+        // Without knowing what changed, all that can be said is what everything may be; and all that could be written
+        // goes on counting as written.
+        let (after, recorded) = now.map_err(|error| error.told(Label::UNREADABLE))?;
+        if recorded > label.classification {
+            *label = label.join(Label::untrusted(recorded));
+            notes.push_str(&format!(
+                "\n[this counts as {recorded}: something recorded as {recorded} appeared while the command ran]"
+            ));
+        }
         let Some(before) = &self.reach else {
             return Ok(());
         };
@@ -490,13 +552,14 @@ impl CommandCall {
             let workspace = Arc::clone(&workspace);
             blocking(&never, move |stop| written(&workspace, changed, label, stop)).await?
         };
-        record(&workspace, written, *label)
+        let label = *label;
+        settle(&workspace, id, written)
             .await
-            .map_err(|error| error.told(*label))
+            .map_err(|cause| CommandError::Labels { label, cause }.told(label))
     }
 }
 
-fn told_end(finished: Finished, seconds: u64) -> Result<String, CommandError> {
+fn told_end(finished: Finished, seconds: u64, limits: &CommandLimits) -> Result<String, CommandError> {
     let output = || finished.output.text();
     match finished.stopped {
         Some(Stopped::Cancelled) => Err(CommandError::Cancelled { output: output() }),
@@ -509,6 +572,6 @@ fn told_end(finished: Finished, seconds: u64) -> Result<String, CommandError> {
             limit: MOST_OUTPUT,
             output: output(),
         }),
-        None => Ok(told(finished.ended()?, &finished.output)),
+        None => Ok(told(finished.ended()?, &finished.output, limits)),
     }
 }

@@ -28,6 +28,7 @@
 
 mod environment;
 mod launcher;
+mod limits;
 mod plan;
 mod shell;
 mod stage;
@@ -40,6 +41,7 @@ mod namespaces;
 mod rules;
 
 pub use launcher::{Launcher, SUBCOMMAND, main};
+pub use limits::CommandLimits;
 
 pub(crate) use environment::environment;
 pub(crate) use plan::{Access, Confinement, Ended, Plan, Report, View};

@@ -1,6 +1,7 @@
 //! The root a confined command sees, made of mounts.
 
 use super::environment::{HOME, PRIVATE, TEMPORARY};
+use super::limits::{CommandLimits, limit_process_numbers};
 use super::plan::{Access, Confinement, View};
 use super::stage::{Refusal, Step};
 use rustix::fd::{AsRawFd as _, OwnedFd};
@@ -77,7 +78,7 @@ const SOFTWARE: &[&str] = &[
 const OWN: [&str; 7] = ["/dev", "/proc", "/sys", "/tmp", PRIVATE, EMPTY, OLD];
 
 /// Makes the root and goes there.
-pub(super) fn enter_root(confinement: &Confinement) -> Result<(), Refusal> {
+pub(super) fn enter_root(confinement: &Confinement, limits: &CommandLimits) -> Result<(), Refusal> {
     rustix::mount::mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)
         .step(|| "make the mounts private".into())?;
     let parts = if confinement.whole_system {
@@ -87,6 +88,8 @@ pub(super) fn enter_root(confinement: &Confinement) -> Result<(), Refusal> {
     };
     change_root()?;
     make_own_folders()?;
+    // While it can be written.
+    limit_process_numbers(limits.processes);
     let mut made = Made::default();
     made.put("/tmp", TEMPORARY)?;
     for path in parts.iter().chain(&confinement.software) {
@@ -96,10 +99,11 @@ pub(super) fn enter_root(confinement: &Confinement) -> Result<(), Refusal> {
         path,
         access,
         required,
+        own,
     } in &confinement.views
     {
         match access {
-            Access::Hidden => made.hide(path)?,
+            Access::Hidden => made.hide(path, *own)?,
             Access::Read | Access::Write => made.bring(path, *access, *required)?,
         }
     }
@@ -237,17 +241,18 @@ impl Made {
     }
 
     /// Puts an empty file or folder in the place of what is there.
-    fn hide(&mut self, path: &Path) -> Result<(), Refusal> {
+    fn hide(&mut self, path: &Path, own: bool) -> Result<(), Refusal> {
         let step = || format!("hide {}", path.display());
         if !self.is_covered(path) {
             return Ok(());
         }
         let metadata = match fs::symlink_metadata(path) {
             Ok(metadata) => metadata,
-            Err(error) if is_absent(&error) => return Ok(()),
+            // What is not there cannot be covered: of what must not be made, the way there may not be writable.
+            Err(error) if is_absent(&error) && !(own && self.is_writable(path)) => return Ok(()),
             Err(error) => return Err(Refusal::new(step(), error)),
         };
-        if metadata.is_symlink() {
+        if metadata.is_symlink() && !(own && self.is_writable(path)) {
             // A link holds nothing but a name.
             return Ok(());
         }
@@ -280,6 +285,11 @@ impl Made {
     /// The innermost part `path` lies in.
     fn part(&self, path: &Path) -> Option<Part> {
         path.ancestors().find_map(|above| self.parts.get(above)).copied()
+    }
+
+    /// Whether the command can put something else at `path`, as far as what was brought until now says.
+    fn is_writable(&self, path: &Path) -> bool {
+        self.part(path).is_some_and(|part| part.access == Access::Write)
     }
 
     /// Whether the old root's `path` is there already, with a part it lies in.

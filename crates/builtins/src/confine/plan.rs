@@ -1,5 +1,6 @@
 //! What program and launcher tell each other: one line of JSON each.
 
+use super::limits::CommandLimits;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,6 +16,8 @@ pub(crate) struct Plan {
     pub(crate) stdin: Option<String>,
     /// Its whole environment.
     pub(crate) environment: BTreeMap<String, String>,
+    /// How much of the machine it may use.
+    pub(crate) limits: CommandLimits,
     /// How it is confined; none for not at all.
     pub(crate) confinement: Option<Confinement>,
 }
@@ -39,6 +42,8 @@ pub(crate) struct View {
     pub(crate) access: Access,
     /// Whether it has to be there.
     pub(crate) required: bool,
+    /// Whether it is the program's own: the command must not be able to put something in its place.
+    pub(crate) own: bool,
 }
 
 /// What can be done with a part of the file system.
@@ -79,4 +84,6 @@ pub(crate) struct Ended {
     pub(crate) signal: Option<i32>,
     /// Whether other processes of the command were still there and were stopped.
     pub(crate) left_behind: bool,
+    /// Whether it was stopped because there were too many of its processes.
+    pub(crate) too_many_processes: bool,
 }

@@ -19,8 +19,8 @@ const KILLING: Duration = Duration::from_millis(300);
 /// How often processes that ended are looked for while others are waited for.
 const TICK: Duration = Duration::from_millis(5);
 
-/// How often orphans are reaped while the shell runs.
-const REAPING: Duration = Duration::from_secs(1);
+/// How often orphans are reaped, and processes counted, while the shell runs.
+const REAPING: Duration = Duration::from_millis(25);
 
 /// Which processes belong to the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub(super) struct Shell {
     pid: Pid,
     reach: Reach,
     status: Option<WaitStatus>,
+    /// How many processes there may be at once.
+    processes: u64,
 }
 
 /// What a wait for the shell came to.
@@ -50,13 +52,7 @@ enum Event {
 impl Shell {
     /// Starts the command of `plan` and tells so.
     pub(super) fn start(plan: &Plan, reach: Reach) -> Result<Self, Refusal> {
-        let nothing = rustix::process::Rlimit {
-            current: Some(0),
-            maximum: Some(0),
-        };
-        // A crash must not write the memory of a command anywhere.
-        rustix::process::setrlimit(rustix::process::Resource::Core, nothing)
-            .step(|| "switch off core dumps".into())?;
+        plan.limits.apply(reach != Reach::Descendants)?;
         let child = Command::new("/bin/sh")
             .arg("-c")
             .arg(&plan.command)
@@ -76,6 +72,7 @@ impl Shell {
             pid,
             reach,
             status: None,
+            processes: plan.limits.processes,
         })
     }
 
@@ -94,6 +91,15 @@ impl Shell {
                 Event::Stop => break,
                 Event::Look => others = self.reap().step(step)?,
             }
+            if self.are_too_many() {
+                // All are killed when this process ends. To ask them first would give them time to become more.
+                return Ok(Ended {
+                    code: None,
+                    signal: None,
+                    left_behind: false,
+                    too_many_processes: true,
+                });
+            }
         }
         let stopped = self.status.is_none();
         if stopped || others {
@@ -103,7 +109,26 @@ impl Shell {
             code: self.status.and_then(WaitStatus::exit_status),
             signal: self.status.and_then(WaitStatus::terminating_signal),
             left_behind: !stopped && others,
+            too_many_processes: false,
         })
+    }
+
+    /// Whether there are more processes than there may be.
+    fn are_too_many(&self) -> bool {
+        match self.reach {
+            #[cfg(target_os = "linux")]
+            Reach::Namespace => {
+                let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+                let is_process = |name: std::ffi::OsString| {
+                    name.to_str()
+                        .is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
+                };
+                let count = entries.filter(|entry| is_process(entry.file_name())).count();
+                // This process is no part of the command.
+                count as u64 > self.processes.saturating_add(1)
+            }
+            Reach::Descendants => false,
+        }
     }
 
     /// Takes note of all that ended. Whether others are still there.

@@ -116,7 +116,7 @@ fn confined() -> Result<(), Refusal> {
         .ok_or_else(|| Refusal::new("read the plan", "it does not say how to confine"))?;
     super::namespaces::die_with_parent()?;
     rustix::process::setsid().step(|| "start a session".into())?;
-    super::mounts::enter_root(confinement)?;
+    super::mounts::enter_root(confinement, &plan.limits)?;
     super::namespaces::drop_capabilities()?;
     super::rules::restrict(confinement)?;
     // Taking rights away may have taken this back.

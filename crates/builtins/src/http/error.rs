@@ -130,6 +130,15 @@ pub enum FetchError {
         #[source]
         cause: Box<FetchError>,
     },
+    /// Certificates of authorities cannot be read.
+    #[error(
+        "no certificates of authorities can be read there; they have to be in PEM form, each between BEGIN CERTIFICATE and END CERTIFICATE"
+    )]
+    Authorities {
+        /// Why; none if there are simply none.
+        #[source]
+        cause: Option<reqwest::Error>,
+    },
     /// The connection failed.
     #[error("{} cannot be {action}", shown(.host))]
     Connection {

@@ -6,7 +6,7 @@ use super::error::{FetchError, shown};
 use super::hop::{REDIRECTS, host, next};
 use super::tool::HttpLimits;
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, LOCATION};
-use reqwest::{Client, Response};
+use reqwest::{Certificate, Client, Response};
 use rustls::crypto::CryptoProvider;
 use std::sync::Arc;
 use tidegate_policy::{HostRules, Label};
@@ -18,20 +18,29 @@ use url::Url;
 const WANTED: &str =
     "text/html,application/xhtml+xml,application/json,text/*;q=0.9,application/xml;q=0.9,*/*;q=0.1";
 
+/// How hosts are reached.
+#[derive(Clone, Copy)]
+pub(super) struct Way<'a> {
+    pub(super) resolver: &'a dyn Resolver,
+    pub(super) limits: HttpLimits,
+    /// Those that are trusted beside the system's.
+    pub(super) authorities: &'a [Certificate],
+}
+
 /// Fetches `url`, which the gate has let pass. Gives the text, or why there is none, and the join of the labels of all
 /// hosts that were asked.
 pub(super) async fn fetch(
     mut url: Url,
     hosts: &HostRules,
-    resolver: &dyn Resolver,
-    limits: HttpLimits,
+    way: Way<'_>,
     context: &CallContext,
 ) -> (Result<String, FetchError>, Label) {
+    let limits = way.limits;
     let deadline = Instant::now() + limits.total;
     let mut rules = hosts.classify(&url);
     let mut received = rules.source;
     for _ in 0..=REDIRECTS {
-        let asked = ask(&url, rules.pattern.is_some(), resolver, limits);
+        let asked = ask(&url, rules.pattern.is_some(), way);
         let response = match within(deadline, &url, limits, asked).await {
             Ok(response) => response,
             Err(error) => return (Err(error), received),
@@ -74,12 +83,7 @@ async fn within<T>(
 }
 
 /// Sends one request, to one of the addresses that were looked at and no other.
-async fn ask(
-    url: &Url,
-    listed: bool,
-    resolver: &dyn Resolver,
-    limits: HttpLimits,
-) -> Result<Response, FetchError> {
+async fn ask(url: &Url, listed: bool, way: Way<'_>) -> Result<Response, FetchError> {
     let failed = |action| {
         let host = host(url);
         move |cause: reqwest::Error| FetchError::Connection {
@@ -88,8 +92,8 @@ async fn ask(
             cause: cause.without_url(),
         }
     };
-    let addresses = addresses(url, listed, resolver).await?;
-    let client = client(url, addresses, limits).map_err(failed("prepared for"))?;
+    let addresses = addresses(url, listed, way.resolver).await?;
+    let client = client(url, addresses, way).map_err(failed("prepared for"))?;
     let request = client
         .get(url.clone())
         .header(ACCEPT, WANTED)
@@ -98,7 +102,7 @@ async fn ask(
 }
 
 /// A client for one request: what it learnt of one host must not serve another.
-fn client(url: &Url, addresses: Vec<std::net::IpAddr>, limits: HttpLimits) -> Result<Client, reqwest::Error> {
+fn client(url: &Url, addresses: Vec<std::net::IpAddr>, way: Way<'_>) -> Result<Client, reqwest::Error> {
     if CryptoProvider::get_default().is_none() {
         // An error means that another thread has installed one in the meantime: just as good.
         let _installed_already = rustls::crypto::ring::default_provider().install_default();
@@ -107,12 +111,14 @@ fn client(url: &Url, addresses: Vec<std::net::IpAddr>, limits: HttpLimits) -> Re
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
         .dns_resolver(Arc::new(Pinned(addresses)))
-        .connect_timeout(limits.connect)
+        .connect_timeout(way.limits.connect)
         .pool_max_idle_per_host(0)
         .user_agent(concat!("tidegate/", env!("CARGO_PKG_VERSION")));
     if url.scheme() == "http" {
         // Loading the system's certificates takes longer than the rest.
         builder = builder.tls_certs_only([]);
+    } else {
+        builder = builder.tls_certs_merge(way.authorities.iter().cloned());
     }
     builder.build()
 }

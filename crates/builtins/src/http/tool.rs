@@ -2,10 +2,11 @@
 
 use super::address::{Resolver, SystemResolver};
 use super::error::FetchError;
-use super::fetch::fetch;
+use super::fetch::{Way, fetch};
 use super::hop::{host, parse};
 use crate::causes::causes;
 use crate::tool::definition;
+use reqwest::Certificate;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -53,6 +54,7 @@ pub struct HttpSettings {
     hosts: Arc<HostRules>,
     resolver: Arc<dyn Resolver>,
     limits: HttpLimits,
+    authorities: Vec<Certificate>,
 }
 
 impl HttpSettings {
@@ -62,6 +64,7 @@ impl HttpSettings {
             hosts,
             resolver: Arc::new(SystemResolver),
             limits: HttpLimits::default(),
+            authorities: Vec::new(),
         }
     }
 
@@ -70,6 +73,21 @@ impl HttpSettings {
     pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
         self.resolver = resolver;
         self
+    }
+
+    /// Trusts servers whose certificates one of these authorities signed, too, such as that of an own network. The
+    /// system's authorities stay trusted. `pem` is what a file of certificates holds.
+    ///
+    /// # Errors
+    /// [`FetchError::Authorities`] if there is no certificate in it, or one that cannot be read.
+    pub fn authorities(mut self, pem: &[u8]) -> Result<Self, FetchError> {
+        let found = Certificate::from_pem_bundle(pem)
+            .map_err(|cause| FetchError::Authorities { cause: Some(cause) })?;
+        if found.is_empty() {
+            return Err(FetchError::Authorities { cause: None });
+        }
+        self.authorities.extend(found);
+        Ok(self)
     }
 
     /// Other limits.
@@ -178,9 +196,15 @@ impl PreparedCall for HttpCall {
                 hosts,
                 resolver,
                 limits,
+                authorities,
             } = self.settings;
             let host = hosts.classify(&self.url).source;
-            let work = fetch(self.url, &hosts, &*resolver, limits, &context);
+            let way = Way {
+                resolver: &*resolver,
+                limits,
+                authorities: &authorities,
+            };
+            let work = fetch(self.url, &hosts, way, &context);
             match until_cancelled(&*context.cancel, work).await {
                 Some((Ok(text), label)) => Ok(ToolOutput::text(text).with_label(label)),
                 Some((Err(error), label)) => Err(told(&error, label)),

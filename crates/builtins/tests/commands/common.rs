@@ -1,56 +1,106 @@
 //! A workspace in a temporary folder, and commands run in it as the runtime does.
 
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 use tidegate_builtins::confine::Launcher;
-use tidegate_builtins::{CommandSettings, Workspace, confinement_available, run_command};
+use tidegate_builtins::{CommandSettings, Workspace, confinement_available, file_tools, run_command};
 use tidegate_message::joined_text;
 use tidegate_policy::{
     Classification, Label, PathRules, PathRulesBuilder, Resource, ResourceKind, SessionId, SinkLevel, TurnId,
 };
 use tidegate_tools::{
-    BoxFuture, CallContext, Cancel, FileLabels, FileLabelsError, KnownFile, NeverCancelled, PreparedCall,
-    Registry, ToolError,
+    BoxFuture, CallContext, Cancel, ContentHash, FileLabels, FileLabelsError, KnownFile, LabelQuery,
+    MemoryLabels, NeverCancelled, PendingWrites, PreparedCall, Registry, ToolError,
 };
 use tokio_util::sync::CancellationToken;
 
 /// Labels of files, in memory.
 #[derive(Default)]
 pub(crate) struct Labels {
-    files: Mutex<BTreeMap<PathBuf, KnownFile>>,
-    broken: Mutex<bool>,
+    kept: MemoryLabels,
+    broken: Mutex<Broken>,
+}
+
+/// What cannot be done any more.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Broken {
+    #[default]
+    Nothing,
+    Begin,
+    Settle,
+    /// Settling never ends, as if the program had been killed before it.
+    Killed,
 }
 
 impl Labels {
-    pub(crate) fn break_down(&self) {
-        *self.broken.lock().unwrap() = true;
+    pub(crate) fn break_down(&self, what: Broken) {
+        *self.broken.lock().unwrap() = what;
     }
 
-    pub(crate) fn of(&self, path: &Path) -> Option<Label> {
-        self.files.lock().unwrap().get(path).map(|known| known.label)
+    fn check(&self, what: Broken) -> Result<(), FileLabelsError> {
+        if *self.broken.lock().unwrap() == what {
+            return Err(FileLabelsError {
+                action: "written",
+                cause: "the disk is full".into(),
+            });
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn of(&self, path: &Path) -> Option<Label> {
+        self.kept.get(path).await.unwrap().map(|known| known.label)
+    }
+
+    pub(crate) async fn set(&self, path: &Path, label: Label) {
+        let hash = ContentHash::NONE;
+        let known = KnownFile { hash, label };
+        self.kept.put(vec![(path.to_owned(), known)]).await.unwrap();
+    }
+
+    pub(crate) async fn pending_now(&self) -> Vec<PendingWrites> {
+        self.kept.pending().await.unwrap()
     }
 }
 
 impl FileLabels for Labels {
     fn get<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Result<Option<KnownFile>, FileLabelsError>> {
-        Box::pin(async move { Ok(self.files.lock().unwrap().get(path).copied()) })
+        self.kept.get(path)
     }
 
-    fn put<'a>(&'a self, path: &'a Path, known: KnownFile) -> BoxFuture<'a, Result<(), FileLabelsError>> {
-        Box::pin(async move {
-            if *self.broken.lock().unwrap() {
-                return Err(FileLabelsError {
-                    action: "written",
-                    cause: "the disk is full".into(),
-                });
-            }
-            self.files.lock().unwrap().insert(path.to_owned(), known);
-            Ok(())
-        })
+    fn find(&self, query: LabelQuery) -> BoxFuture<'_, Result<Vec<(PathBuf, KnownFile)>, FileLabelsError>> {
+        self.kept.find(query)
+    }
+
+    fn put(&self, files: Vec<(PathBuf, KnownFile)>) -> BoxFuture<'_, Result<(), FileLabelsError>> {
+        self.kept.put(files)
+    }
+
+    fn pending(&self) -> BoxFuture<'_, Result<Vec<PendingWrites>, FileLabelsError>> {
+        self.kept.pending()
+    }
+
+    fn begin(&self, work: PendingWrites) -> BoxFuture<'_, Result<(), FileLabelsError>> {
+        match self.check(Broken::Begin) {
+            Ok(()) => self.kept.begin(work),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+
+    fn settle(
+        &self,
+        id: String,
+        files: Vec<(PathBuf, KnownFile)>,
+    ) -> BoxFuture<'_, Result<(), FileLabelsError>> {
+        if self.check(Broken::Killed).is_err() {
+            return Box::pin(std::future::pending());
+        }
+        match self.check(Broken::Settle) {
+            Ok(()) => self.kept.settle(id, files),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
     }
 }
 
@@ -125,6 +175,17 @@ impl Space {
         confines().await.then(|| Self::new(rules, settings))
     }
 
+    /// Where commands are confined, with more files of the program's own than usual.
+    pub(crate) fn with_own(more: impl FnOnce(&Path) -> PathBuf) -> Self {
+        let folder = folder();
+        let root = folder.path().canonicalize().unwrap().join("space");
+        fs::create_dir(&root).unwrap();
+        fs::create_dir(folder.path().join("outside")).unwrap();
+        let own = more(&root);
+        let rules = PathRules::builder(&root).own(&own).build().unwrap();
+        Self::at(folder, &root, rules, |settings| settings.own_files([own]))
+    }
+
     pub(crate) fn unconfined() -> Self {
         Self::new(|rules| rules, CommandSettings::unconfined)
     }
@@ -144,6 +205,8 @@ impl Space {
         let builder = PathRules::builder(&root)
             .own(home.join("own"))
             .own(root.join("tidegate.toml"));
+        // Where nothing was, a command could put its own.
+        fs::write(root.join("tidegate.toml"), "").unwrap();
         let own = [home.join("own"), root.join("tidegate.toml")];
         let rules = rules(builder).build().unwrap();
         Self::at(folder, &root, rules, |all| settings(all.own_files(own)))
@@ -156,14 +219,33 @@ impl Space {
         rules: PathRules,
         settings: impl FnOnce(CommandSettings) -> CommandSettings,
     ) -> Self {
+        Self::started_by(launcher(), folder, root, rules, settings)
+    }
+
+    /// With a launcher that is not what it should be.
+    pub(crate) fn with_launcher(launcher: Launcher) -> Self {
+        let folder = folder();
+        let root = folder.path().canonicalize().unwrap().join("space");
+        fs::create_dir(&root).unwrap();
+        let rules = PathRules::builder(&root).build().unwrap();
+        Self::started_by(launcher, folder, &root, rules, CommandSettings::unconfined)
+    }
+
+    fn started_by(
+        launcher: Launcher,
+        folder: TempDir,
+        root: &Path,
+        rules: PathRules,
+        settings: impl FnOnce(CommandSettings) -> CommandSettings,
+    ) -> Self {
         let labels = Arc::new(Labels::default());
         let workspace = Workspace::open(root, rules, Arc::clone(&labels) as Arc<dyn FileLabels>).unwrap();
         let mut tools = Registry::new();
+        for tool in file_tools(&workspace) {
+            tools.register(tool).unwrap();
+        }
         tools
-            .register(run_command(settings(CommandSettings::new(
-                &workspace,
-                launcher(),
-            ))))
+            .register(run_command(settings(CommandSettings::new(&workspace, launcher))))
             .unwrap();
         Self {
             home: folder.path().canonicalize().unwrap(),
@@ -200,14 +282,28 @@ impl Space {
         arguments: Value,
         context: &CallContext,
     ) -> Result<Box<dyn PreparedCall>, ToolError> {
-        let name = "run_command".into();
+        self.prepare_tool("run_command", arguments, context).await
+    }
+
+    async fn prepare_tool(
+        &self,
+        tool: &str,
+        arguments: Value,
+        context: &CallContext,
+    ) -> Result<Box<dyn PreparedCall>, ToolError> {
+        let name = tool.into();
         let arguments = self.tools.check(&name, &arguments.to_string()).unwrap();
         self.tools.get(&name).unwrap().prepare(arguments, context).await
     }
 
     pub(crate) async fn call(&self, arguments: Value, context: CallContext) -> Ended {
+        self.call_tool("run_command", arguments, context).await
+    }
+
+    /// Another tool in the same workspace, whatever the gate would say.
+    pub(crate) async fn call_tool(&self, tool: &str, arguments: Value, context: CallContext) -> Ended {
         let work = async {
-            let mut prepared = self.prepare(arguments, &context).await?;
+            let mut prepared = self.prepare_tool(tool, arguments, &context).await?;
             prepared.reread().await?;
             prepared.run(context).await
         };

@@ -155,13 +155,14 @@ async fn cancelling_leaves_no_process() {
             };
             let command = format!("exec 3>alive; {command}");
             let arguments = json!({"command": command});
-            let work = space.call(arguments, call);
             let ready = space.path("ready");
-            let cancelling = async {
-                appears(&ready).await;
-                pull.0.cancel();
-            };
-            let (ended, ()) = tokio::join!(work, cancelling);
+            let mut work = std::pin::pin!(space.call(arguments, call));
+            tokio::select! {
+                // Waiting for what will never appear would be a test without an end.
+                ended = &mut work => panic!("{how} {index}: it ended by itself: {ended:?}"),
+                () = appears(&ready) => pull.0.cancel(),
+            }
+            let ended = work.await;
             assert!(!ended.ok, "{how} {index}: {}", ended.text);
             assert!(
                 ended

@@ -1,6 +1,6 @@
 //! What level a command has, and what of the workspace it reaches.
 
-use crate::common::{Space, confines, context, folder};
+use crate::common::{Broken, Space, confines, context, folder};
 use serde_json::json;
 use std::fs;
 use tidegate_policy::Classification::{Confidential, Internal, Public, Restricted};
@@ -191,12 +191,12 @@ async fn what_a_command_wrote_carries_its_level() {
         .await;
     let label = Some(Label::untrusted(Internal));
     for path in ["new", "old", "sub/deep"] {
-        assert_eq!(space.labels.of(&space.path(path)), label, "{path}");
+        assert_eq!(space.labels.of(&space.path(path)).await, label, "{path}");
     }
-    assert_eq!(space.labels.of(&space.path("same")), None);
+    assert_eq!(space.labels.of(&space.path("same")).await, None);
     // A folder of a lower level that the command makes itself does not lower what is in it.
     space.sh("mkdir public && echo new >public/new").await;
-    assert_eq!(space.labels.of(&space.path("public/new")), label);
+    assert_eq!(space.labels.of(&space.path("public/new")).await, label);
 }
 
 #[tokio::test]
@@ -215,18 +215,18 @@ async fn labels_are_recorded_also_if_the_command_fails_or_is_stopped() {
     );
     for path in ["failed", "stopped"] {
         assert_eq!(
-            space.labels.of(&space.path(path)),
+            space.labels.of(&space.path(path)).await,
             Some(Label::untrusted(Internal)),
             "{path}"
         );
     }
-    space.labels.break_down();
+    space.labels.break_down(Broken::Settle);
     let ended = space.sh("echo x >unlabelled").await;
     assert!(!ended.ok);
     assert_eq!(
         ended.text,
-        "the command ended, but the labels of what it wrote cannot be recorded; treat files in the workspace that \
-         changed since as INTERNAL, UNTRUSTED: the labels of files cannot be written: the disk is full"
+        "the command ended, but the labels of what it wrote cannot be recorded; until they are, all it could write in \
+         the workspace counts as INTERNAL, UNTRUSTED: the labels of files cannot be written: the disk is full"
     );
 }
 

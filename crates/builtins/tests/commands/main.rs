@@ -6,6 +6,10 @@
 mod common;
 mod ending;
 mod escapes;
+mod launchers;
 mod levels;
+mod limits;
+mod own;
+mod recorded;
 mod unconfined;
 mod users;

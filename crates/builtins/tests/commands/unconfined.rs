@@ -22,7 +22,10 @@ async fn it_can_reach_everything_and_may_be_given_nothing() {
     let ended = space.sh("cat ../own/keys.txt; echo written >file").await;
     assert_eq!(ended.output(), "OWN");
     assert_eq!(ended.label, Label::UNREADABLE);
-    assert_eq!(space.labels.of(&space.path("file")), Some(Label::UNREADABLE));
+    assert_eq!(
+        space.labels.of(&space.path("file")).await,
+        Some(Label::UNREADABLE)
+    );
 }
 
 #[tokio::test]

@@ -13,8 +13,8 @@ use tidegate_policy::{
     Taint, TurnId,
 };
 use tidegate_tools::{
-    BoxFuture, CallContext, FileLabels, FileLabelsError, KnownFile, NeverCancelled, PreparedCall, Registry,
-    ToolError,
+    BoxFuture, CallContext, FileLabels, FileLabelsError, KnownFile, LabelQuery, NeverCancelled,
+    PendingWrites, PreparedCall, Registry, ToolError,
 };
 
 type Look = Box<dyn Fn(&Path) + Send>;
@@ -23,6 +23,7 @@ type Look = Box<dyn Fn(&Path) + Send>;
 #[derive(Default)]
 pub(crate) struct Labels {
     files: Mutex<BTreeMap<PathBuf, KnownFile>>,
+    pub(crate) pending: Mutex<Vec<PendingWrites>>,
     broken: Mutex<bool>,
     /// Called before a label is recorded.
     before_put: Mutex<Option<Look>>,
@@ -64,13 +65,53 @@ impl FileLabels for Labels {
         })
     }
 
-    fn put<'a>(&'a self, path: &'a Path, known: KnownFile) -> BoxFuture<'a, Result<(), FileLabelsError>> {
+    fn find(&self, query: LabelQuery) -> BoxFuture<'_, Result<Vec<(PathBuf, KnownFile)>, FileLabelsError>> {
+        Box::pin(async move {
+            self.check("read")?;
+            let mut found: Vec<(PathBuf, KnownFile)> =
+                self.files.lock().unwrap().clone().into_iter().collect();
+            found.retain(|(path, known)| query.asks_for(path, known.label));
+            found.sort_by_key(|(path, _)| path.as_os_str().as_encoded_bytes().to_vec());
+            found.truncate(query.limit);
+            Ok(found)
+        })
+    }
+
+    fn pending(&self) -> BoxFuture<'_, Result<Vec<PendingWrites>, FileLabelsError>> {
+        Box::pin(async move {
+            self.check("read")?;
+            Ok(self.pending.lock().unwrap().clone())
+        })
+    }
+
+    fn begin(&self, work: PendingWrites) -> BoxFuture<'_, Result<(), FileLabelsError>> {
+        Box::pin(async move {
+            self.pending.lock().unwrap().push(work);
+            Ok(())
+        })
+    }
+
+    fn settle(
+        &self,
+        id: String,
+        files: Vec<(PathBuf, KnownFile)>,
+    ) -> BoxFuture<'_, Result<(), FileLabelsError>> {
+        Box::pin(async move {
+            self.put(files).await?;
+            self.pending.lock().unwrap().retain(|work| work.id != id);
+            Ok(())
+        })
+    }
+
+    fn put(&self, files: Vec<(PathBuf, KnownFile)>) -> BoxFuture<'_, Result<(), FileLabelsError>> {
         Box::pin(async move {
             self.check("written")?;
-            if let Some(look) = &*self.before_put.lock().unwrap() {
-                look(path);
+            for (path, known) in files {
+                if let Some(look) = &*self.before_put.lock().unwrap() {
+                    look(&path);
+                }
+                self.set(&path, known);
             }
-            self.set(path, known);
             // As a real store does, let others have a turn.
             for _ in 0..100 {
                 tokio::task::yield_now().await;
@@ -228,11 +269,14 @@ impl Space {
             produced_by: context.label,
             resources,
             granted: false,
+            integrity: None,
+            facts: tidegate_policy::CallFacts::default(),
         };
         let facts = SessionFacts {
             taint: &taint,
             clearance: context.clearance,
             bumper: None,
+            caller: tidegate_policy::Caller::default(),
         };
         Gate::default()
             .judge(Flow::ToolCall(&call), facts)

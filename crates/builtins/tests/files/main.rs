@@ -8,6 +8,7 @@ mod listing;
 mod opening;
 mod races;
 mod reading;
+mod recorded;
 mod searching;
 mod secrets;
 mod writing;

@@ -12,8 +12,8 @@ use tidegate_policy::{
     Classification, HostRules, Label, Resource, ResourceKind, SessionId, SinkLevel, TurnId,
 };
 use tidegate_tools::{BoxFuture, CallContext, NeverCancelled, PreparedCall, Registry, ToolError};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 
 /// A server that answers each connection with the next of its answers, the last one for ever.
 pub(crate) struct Server {
@@ -67,7 +67,49 @@ impl Server {
     }
 }
 
-async fn serve(mut stream: TcpStream, answer: Answer, seen: Arc<Mutex<Vec<String>>>) {
+/// A server behind TLS, whose certificate for `name` is signed by an authority of its own: says `answer` to each
+/// request. Gives its port and the authority's certificate, in PEM form.
+pub(crate) async fn secure(name: &str, answer: Vec<u8>) -> (u16, Vec<u8>) {
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+    let mut authority = CertificateParams::new(Vec::new()).unwrap();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority_key = KeyPair::generate().unwrap();
+    let pem = authority.self_signed(&authority_key).unwrap().pem();
+    let issuer = Issuer::new(authority, authority_key);
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new(vec![name.to_owned()])
+        .unwrap()
+        .signed_by(&key, &issuer)
+        .unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![certificate.der().clone()],
+            rustls::pki_types::PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+        )
+        .unwrap();
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            // Whom a client does not trust it leaves.
+            if let Ok(stream) = acceptor.accept(stream).await {
+                tokio::spawn(serve(stream, Answer::Bytes(answer.clone()), Arc::default()));
+            }
+        }
+    });
+    (port, pem.into_bytes())
+}
+
+async fn serve(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    answer: Answer,
+    seen: Arc<Mutex<Vec<String>>>,
+) {
     let mut request = Vec::new();
     while !request.ends_with(b"\r\n\r\n") {
         match stream.read_u8().await {
@@ -80,6 +122,7 @@ async fn serve(mut stream: TcpStream, answer: Answer, seen: Arc<Mutex<Vec<String
         Answer::Bytes(bytes) => {
             // The other side may hang up before it has heard all of it.
             let _hung_up = stream.write_all(&bytes).await;
+            let _hung_up = stream.shutdown().await;
             return;
         }
         Answer::Stall(bytes) => (bytes, None),
@@ -168,13 +211,29 @@ impl Client {
     }
 
     pub(crate) fn limited(hosts: &[(&str, Classification)], names: Names, limits: HttpLimits) -> Self {
+        Self::made(hosts, names, limits, |settings| settings)
+    }
+
+    /// One that trusts this authority, too.
+    pub(crate) fn trusting(hosts: &[(&str, Classification)], names: Names, authority: &[u8]) -> Self {
+        Self::made(hosts, names, HttpLimits::default(), |settings| {
+            settings.authorities(authority).unwrap()
+        })
+    }
+
+    fn made(
+        hosts: &[(&str, Classification)],
+        names: Names,
+        limits: HttpLimits,
+        more: impl FnOnce(HttpSettings) -> HttpSettings,
+    ) -> Self {
         let hosts = HostRules::new(hosts.iter().copied()).unwrap();
         let names = Arc::new(names);
         let settings = HttpSettings::new(Arc::new(hosts))
             .resolver(Arc::clone(&names) as Arc<dyn Resolver>)
             .limits(limits);
         let mut tools = Registry::new();
-        tools.register(http_get(settings)).unwrap();
+        tools.register(http_get(more(settings))).unwrap();
         Self { tools, names }
     }
 

@@ -10,3 +10,4 @@ mod addresses;
 mod bodies;
 mod common;
 mod redirects;
+mod secure;

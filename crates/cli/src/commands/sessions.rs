@@ -223,6 +223,7 @@ pub(super) fn print_entry(entry: &Entry) -> anyhow::Result<()> {
             let who = match message.author {
                 Author::Person => "you",
                 Author::Program => "tidegate",
+                Author::Summary => "summary",
             };
             output::line(&format!("── {seq} {who} · {}", entry.label))?;
             output::line(joined_text(&message.content).trim_end())?;

@@ -8,6 +8,7 @@ pub(super) fn word(status: ResultStatus) -> &'static str {
         ResultStatus::Ok => "ok",
         ResultStatus::Error => "error",
         ResultStatus::Refused => "refused",
+        ResultStatus::Withheld => "ran, result withheld",
         ResultStatus::NotRun => "not run",
         ResultStatus::Unknown => "outcome unknown",
     }

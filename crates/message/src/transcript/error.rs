@@ -128,6 +128,32 @@ pub enum TranscriptError {
         /// One past the last.
         end: usize,
     },
+    /// A sidecar for a message that is not there, or is no user message.
+    #[error("there is no user message {seq} in the transcript; a sidecar is set on one that is")]
+    NoSuchMessage {
+        /// The number given.
+        seq: EntrySeq,
+    },
+    /// A second sidecar.
+    #[error("user message {seq} has a sidecar already; it is set once, since models may have been sent it")]
+    SidecarSet {
+        /// The message.
+        seq: EntrySeq,
+    },
+    /// Rewrites that are not in order, or of the same unit twice.
+    #[error(
+        "unit {unit} is rewritten after one that follows it, or twice; give rewrites in order, one a unit"
+    )]
+    RewritesOutOfOrder {
+        /// The unit, counted from 0.
+        unit: usize,
+    },
+    /// New results for a unit that has none.
+    #[error("unit {unit} has no results to rewrite; name a unit of calls with their results")]
+    NoResults {
+        /// The unit, counted from 0.
+        unit: usize,
+    },
     /// A cut that would take the open unit away.
     #[error("the calls of entry {of} are open: their unit can be cut or replaced once they have results")]
     OpenUnit {

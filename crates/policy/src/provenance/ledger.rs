@@ -209,7 +209,7 @@ impl ProvenanceLedger {
             _ => return,
         };
         let Some(id) = id_of(tool, fields) else { return };
-        if id.is_empty() || self.seen.contains(id) || given.iter().any(|argument| argument.contains(id)) {
+        if id.is_empty() || self.seen.contains(id) || echoes(given, id) {
             return;
         }
         self.new_objects.push(NewObject {
@@ -229,7 +229,7 @@ impl ProvenanceLedger {
         text: &str,
     ) {
         let trusted = &tool.integrity.trusted_fields;
-        let echoed = |value: &str| given.iter().any(|argument| argument.contains(value));
+        let echoed = |value: &str| echoes(given, value);
         let mut add = |value: &str, names: Vec<String>| {
             let value = normalised(value.trim());
             if !value.is_empty() && !echoed(&value) {
@@ -290,7 +290,7 @@ impl ProvenanceLedger {
                 .filter_map(|field| Some((field.clone(), normalised(scalar(fields, field)?))))
                 .filter(|(_, name)| !name.trim().is_empty())
                 .collect();
-            let echoed = |value: &str| given.iter().any(|argument| argument.contains(value));
+            let echoed = |value: &str| echoes(given, value);
             let days = fields
                 .iter()
                 .filter_map(|(_, value)| match value {
@@ -335,6 +335,21 @@ impl ProvenanceLedger {
         let value = normalised(value.trim());
         crate::integrity::owner_named(self, &value)
     }
+}
+
+/// Whether a value stands in one of the call's own arguments: anywhere, but a short one only as a word of its own.
+fn echoes(given: &[String], value: &str) -> bool {
+    const SHORT: usize = 4;
+    given.iter().any(|argument| {
+        argument.match_indices(value).any(|(at, found)| {
+            let before = argument.get(..at).and_then(|text| text.chars().next_back());
+            let after = argument
+                .get(at + found.len()..)
+                .and_then(|text| text.chars().next());
+            value.chars().count() >= SHORT
+                || ![before, after].into_iter().flatten().any(char::is_alphanumeric)
+        })
+    })
 }
 
 /// The id of a row: the first of the tool's id fields it has, else the only field whose name ends like one.

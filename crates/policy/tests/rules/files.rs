@@ -176,7 +176,7 @@ action = "REDACT"
 pattern = "("
 "#;
     let errors = RuleSet::parse("tidegate.toml", file).unwrap_err();
-    insta::assert_snapshot!(errors, @"");
+    insta::assert_snapshot!("all_at_once", errors);
 }
 
 #[test]

@@ -222,97 +222,97 @@ fn a_trace_says_of_every_rule_why() {
         .iter()
         .map(|trace| format!("{} {:?}: {}", trace.rule, trace.outcome, trace.why))
         .collect();
-    insta::assert_snapshot!(traces.join("\n"), @"");
+    insta::assert_snapshot!("traces", traces.join("\n"));
     let redactions: Vec<_> = evaluation.redactions.iter().map(|rule| rule.as_str()).collect();
     assert_eq!(redactions, ["b", "c"]);
 }
 
 /// Every hook, with a gate whose one rule there has `body`.
 fn at_every_hook(body: &str, granted: bool) -> Vec<(Hook, Evaluation)> {
+    Hook::ALL
+        .into_iter()
+        .map(|hook| (hook, judge_at(hook, body, granted)))
+        .collect()
+}
+
+/// A flow at `hook`, judged by a gate whose one rule there has `body`.
+fn judge_at(hook: Hook, body: &str, granted: bool) -> Evaluation {
     let taint = Taint::new(Label::trusted(Internal));
     let tool = tool_policy("send");
     let facts = session(&taint, Caller::default());
     let arguments = json!({"a": 1});
-    Hook::ALL
-        .into_iter()
-        .map(|hook| {
-            let gate = gate(&rule("r", hook.as_str(), body));
-            let evaluation = match hook {
-                Hook::PreToolCall => {
-                    let mut call = Call::of("send", json!({}));
-                    call.granted = granted;
-                    call.taint = taint.label();
-                    call.judge(&gate)
-                }
-                Hook::PostToolResponse => gate.judge(
-                    Flow::Response(&ResponseFlow {
-                        tool: &tool,
-                        status: ResponseStatus::Ok,
-                        read: Label::untrusted(Confidential),
-                        declared: None,
-                        texts: Some(&["text"]),
-                    }),
-                    facts,
-                ),
-                Hook::PreContextInjection => gate.judge(
-                    Flow::Context(&ContextFlow {
-                        what: "a note",
-                        label: Label::untrusted(Confidential),
-                        texts: Some(&["text"]),
-                    }),
-                    facts,
-                ),
-                Hook::PreOutput => gate.judge(
-                    Flow::Answer(&AnswerFlow {
-                        reader: "ann",
-                        clearance: Restricted,
-                        texts: Some(&["text"]),
-                        recipients: &["bob"],
-                        granted,
-                    }),
-                    facts,
-                ),
-                Hook::SecretAccess => gate.judge(
-                    Flow::SecretAccess(&SecretFlow {
-                        secret: "KEY",
-                        tool: "send",
-                        argument: "token",
-                        hosts: &["API.example.com"],
-                        granted,
-                    }),
-                    facts,
-                ),
-                Hook::SessionReset => {
-                    gate.judge(Flow::SessionReset(&ResetFlow { carries_draft: true }), facts)
-                }
-                Hook::AgentInvocation => gate.judge(
-                    Flow::AgentInvocation(&AgentFlow {
-                        kind: AgentKind::Delegate,
-                        task: Some("do it"),
-                        produced_by: taint.label(),
-                        level: Internal,
-                        depth: 2,
-                        granted,
-                    }),
-                    facts,
-                ),
-                Hook::McpToolCall => gate.judge(
-                    Flow::McpToolCall(&McpFlow {
-                        server: "files",
-                        tool: "read",
-                        status: McpStatus::Classified,
-                        changed: false,
-                        clearance: Internal,
-                        produced_by: taint.label(),
-                        arguments: Some(&arguments),
-                        granted,
-                    }),
-                    facts,
-                ),
-            };
-            (hook, evaluation)
-        })
-        .collect()
+    let gate = gate(&rule("r", hook.as_str(), body));
+    match hook {
+        Hook::PreToolCall => {
+            let mut call = Call::of("send", json!({}));
+            call.granted = granted;
+            call.taint = taint.label();
+            call.judge(&gate)
+        }
+        Hook::PostToolResponse => gate.judge(
+            Flow::Response(&ResponseFlow {
+                tool: &tool,
+                status: ResponseStatus::Ok,
+                read: Label::untrusted(Confidential),
+                declared: None,
+                texts: Some(&["text"]),
+            }),
+            facts,
+        ),
+        Hook::PreContextInjection => gate.judge(
+            Flow::Context(&ContextFlow {
+                what: "a note",
+                label: Label::untrusted(Confidential),
+                texts: Some(&["text"]),
+            }),
+            facts,
+        ),
+        Hook::PreOutput => gate.judge(
+            Flow::Answer(&AnswerFlow {
+                reader: "ann",
+                clearance: Restricted,
+                texts: Some(&["text"]),
+                recipients: &["bob"],
+                granted,
+            }),
+            facts,
+        ),
+        Hook::SecretAccess => gate.judge(
+            Flow::SecretAccess(&SecretFlow {
+                secret: "KEY",
+                tool: "send",
+                argument: "token",
+                hosts: &["API.example.com"],
+                granted,
+            }),
+            facts,
+        ),
+        Hook::SessionReset => gate.judge(Flow::SessionReset(&ResetFlow { carries_draft: true }), facts),
+        Hook::AgentInvocation => gate.judge(
+            Flow::AgentInvocation(&AgentFlow {
+                kind: AgentKind::Delegate,
+                task: Some("do it"),
+                produced_by: taint.label(),
+                level: Internal,
+                depth: 2,
+                granted,
+            }),
+            facts,
+        ),
+        Hook::McpToolCall => gate.judge(
+            Flow::McpToolCall(&McpFlow {
+                server: "files",
+                tool: "read",
+                status: McpStatus::Classified,
+                changed: false,
+                clearance: Internal,
+                produced_by: taint.label(),
+                arguments: Some(&arguments),
+                granted,
+            }),
+            facts,
+        ),
+    }
 }
 
 #[test]
@@ -363,9 +363,10 @@ fn what_a_rule_saw_of_the_content_raises_the_taint_even_if_it_refuses() {
     }
     // What the built-in rules refuse raises nothing: no rule saw it.
     let tool = tool_policy("read");
+    let taint = Taint::new(before);
     let facts = SessionFacts {
         clearance: Internal,
-        ..session(&Taint::new(before), Caller::default())
+        ..session(&taint, Caller::default())
     };
     let response = ResponseFlow {
         tool: &tool,
@@ -452,20 +453,8 @@ fn every_field_of_every_hook_has_its_value() {
     ] {
         for (field, operator, value) in conditions {
             let condition = format!("field = \"{field}\", op = \"{operator}\", value = {value}");
-            let of_allow = [rule(
-                "r",
-                hook.as_str(),
-                &format!("{ALLOW}\nwhen = [{{ {condition} }}]"),
-            )]
-            .concat();
             // ALLOW reads strictly, so that no doubt makes it match.
-            let (_, evaluation) = at_every_hook(&format!("{ALLOW}\nwhen = [{{ {condition} }}]"), false)
-                .into_iter()
-                .zip(Hook::ALL)
-                .filter(|(_, other)| *other == hook)
-                .map(|(found, _)| found)
-                .next()
-                .unwrap_or_else(|| panic!("{of_allow}"));
+            let evaluation = judge_at(hook, &format!("{ALLOW}\nwhen = [{{ {condition} }}]"), false);
             assert_eq!(
                 traces(&evaluation),
                 [("r".to_owned(), RuleOutcome::Allowed)],

@@ -3,7 +3,7 @@
 use super::calls::{Call, Calls};
 use super::details::ReasoningDetails;
 use super::encode::{wire_arguments, wire_tool_name};
-use super::fragment::{Fields, Malformed, array_field, fields, text, text_field};
+use super::fragment::{Fields, Malformed, array, array_field, fields, text, text_field};
 use crate::{ModelRequest, StreamEvent};
 use serde::Serialize;
 use serde_json::Value;
@@ -83,7 +83,8 @@ impl Assembly {
             .get("object")
             .is_some_and(|object| object.get() == r#""error""#)
         {
-            let whole = to_raw_value(&chunk).map_err(|error| Malformed::json("an error", &error))?;
+            let whole =
+                to_raw_value(&chunk.into_map()).map_err(|error| Malformed::json("an error", &error))?;
             return Ok(Taken::Refusal(whole));
         }
         if let Some(error) = chunk.remove("error").filter(|error| error.get() != "null") {
@@ -356,9 +357,8 @@ fn read_content(raw: &RawValue) -> Result<String, Malformed> {
     if !raw.get().starts_with('[') {
         return text(raw, "content");
     }
-    let mut whole = Fields::from([("content".to_owned(), raw)]);
     let mut said = String::new();
-    for part in array_field(&mut whole, "content")? {
+    for part in array(raw, "content")? {
         let mut part = fields(part, "a part of the content")?;
         let kind = text_field(&mut part, "type")?;
         if kind != "text" {

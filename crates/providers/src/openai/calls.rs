@@ -167,12 +167,14 @@ impl Call {
         self.extra.extend(
             fragment
                 .extra
+                .into_map()
                 .into_iter()
                 .map(|(key, value)| (key, value.to_owned())),
         );
         self.function_extra.extend(
             fragment
                 .function_extra
+                .into_map()
                 .into_iter()
                 .map(|(key, value)| (key, value.to_owned())),
         );
@@ -184,7 +186,7 @@ impl<'a> Fragment<'a> {
         let mut call = super::fragment::fields(raw, "a tool call")?;
         let mut function = match call.remove("function") {
             Some(function) if function.get() != "null" => super::fragment::fields(function, "`function`")?,
-            Some(_) | None => Fields::new(),
+            Some(_) | None => Fields::default(),
         };
         // `index` is where the fragment belongs in the stream; no provider accepts it back.
         let index = call.remove("index").and_then(|index| index.get().parse().ok());

@@ -28,13 +28,14 @@ impl ReasoningDetails {
         let piece = fields(raw, "`reasoning_details`")?;
         match self.0.last_mut() {
             Some(last) if continues(last, &piece) => {
-                for (key, value) in piece {
+                for (key, value) in piece.into_map() {
                     join(last, key, value)?;
                 }
             }
             Some(_) | None => {
                 self.0.push(
                     piece
+                        .into_map()
                         .into_iter()
                         .map(|(key, value)| (key, value.to_owned()))
                         .collect(),

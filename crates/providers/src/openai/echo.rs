@@ -89,10 +89,10 @@ fn hide(hidden: &mut [bool], start: usize, length: usize) {
 /// Every text of the request that is not the program's own form.
 fn for_each_text<'a>(request: &'a ModelRequest, mut see: impl FnMut(&'a str)) {
     see(&request.system);
-    for entry in &request.history {
+    for entry in &*request.history {
         match &entry.body {
             Body::User(message) => message
-                .content
+                .api_content()
                 .iter()
                 .for_each(|content| see_content(content, &mut see)),
             Body::Assistant(message) => message.parts.iter().for_each(|part| match part {
@@ -141,7 +141,7 @@ mod tests {
             model: "m".into(),
             system: "".into(),
             tools: Arc::default(),
-            history: history.collect(),
+            history: Arc::new(history.collect()),
             tool_choice: ToolChoice::Auto,
         }
     }

@@ -5,8 +5,6 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::convert::Infallible;
-use std::sync::Arc;
 use tidegate_message::{
     AssistantMessage, Body, Content, Entry, ProviderId, ToolResults, ToolSpec, UserMessage, Verbatim,
     joined_text,
@@ -26,7 +24,8 @@ const SUFFIX_CHARS: usize = 17;
 /// The keys stand in a fixed order: model, tools, messages, then what is the same in every request of a
 /// session (but for `tool_choice`). The bytes of tools and messages of one request are the beginning of
 /// those of the next as long as its system prompt, tools and earlier entries are the same. Entries and
-/// tools are encoded once and their bytes kept with them; see [`chat_wire`].
+/// tools are encoded once and their bytes kept with them; see [`chat_wire`](super::chat_wire). What the request
+/// before had is copied as a whole.
 ///
 /// - A model message of this provider is sent as the provider gave it ([`Verbatim`]); one of another
 ///   provider in the neutral form, without reasoning and with the session's own call ids. The results that
@@ -38,25 +37,17 @@ const SUFFIX_CHARS: usize = 17;
 ///   character outside `A-Z a-z 0-9 _ -`, then `_` and 16 hexadecimal digits of the name's SHA-256. They are the
 ///   same at every start, whatever other tools there are, and different names stay different.
 pub fn encode_request(provider: &ProviderId, request: &ModelRequest) -> Bytes {
-    let wire = chat_wire(provider);
-    let mut messages = Vec::with_capacity(request.history.len() + 1);
-    if !request.system.is_empty() {
-        let encode = |system: &str| text_message("system", system);
-        messages.push(request.tools.chat_system(&request.system, encode));
-    }
-    let mut before: Option<&Entry> = None;
-    for entry in &request.history {
-        let Ok(bytes) = entry.encoded(&wire, || {
-            Ok::<_, Infallible>(encode_entry(provider, entry, before))
-        });
-        messages.push(bytes);
-        before = Some(entry);
-    }
+    let encode_system = |system: &str| text_message("system", system);
+    let system = match request.system.is_empty() {
+        true => Bytes::new(),
+        false => request.tools.chat_system(&request.system, encode_system),
+    };
     let tools = request.tools.chat_completions(encode_tools);
 
     let model = Value::from(&*request.model).to_string();
-    let size =
-        messages.iter().map(|message| message.len() + 1).sum::<usize>() + tools.len() + model.len() + 160;
+    let mut messages = request.tools.chat_messages();
+    let messages = messages.of(provider, &request.history);
+    let size = system.len() + messages.len() + tools.len() + model.len() + 160;
     let mut body = Vec::with_capacity(size);
     body.extend_from_slice(b"{\"model\":");
     body.extend_from_slice(model.as_bytes());
@@ -65,12 +56,11 @@ pub fn encode_request(provider: &ProviderId, request: &ModelRequest) -> Bytes {
         body.extend_from_slice(tools);
     }
     body.extend_from_slice(b",\"messages\":[");
-    for (position, message) in messages.iter().enumerate() {
-        if position > 0 {
-            body.push(b',');
-        }
-        body.extend_from_slice(message);
+    body.extend_from_slice(&system);
+    if !system.is_empty() && !messages.is_empty() {
+        body.push(b',');
     }
+    body.extend_from_slice(messages);
     body.extend_from_slice(b"],\"stream\":true,\"stream_options\":{\"include_usage\":true}");
     match request.tool_choice {
         // Without tools there is nothing to choose, and the wire refuses the key.
@@ -79,11 +69,6 @@ pub fn encode_request(provider: &ProviderId, request: &ModelRequest) -> Bytes {
     }
     body.push(b'}');
     body.into()
-}
-
-/// The name under which entries keep their bytes for `provider` ([`Entry::encoded`]).
-pub fn chat_wire(provider: &ProviderId) -> Arc<str> {
-    format!("chat_completions:{provider}").into()
 }
 
 /// The tools array; empty bytes for no tools.
@@ -107,7 +92,7 @@ fn encode_tools(specs: &[ToolSpec]) -> Bytes {
     Value::from(tools).to_string().into()
 }
 
-fn encode_entry(provider: &ProviderId, entry: &Entry, before: Option<&Entry>) -> Bytes {
+pub(super) fn encode_entry(provider: &ProviderId, entry: &Entry, before: Option<&Entry>) -> Bytes {
     match &entry.body {
         Body::User(message) => encode_user(message),
         Body::Assistant(message) => match own(provider, message) {
@@ -137,7 +122,12 @@ fn text_message(role: &str, text: &str) -> Bytes {
 }
 
 fn encode_user(message: &UserMessage) -> Bytes {
-    let parts = || message.content.iter().filter(|part| part.as_text() != Some(""));
+    let parts = || {
+        message
+            .api_content()
+            .iter()
+            .filter(|part| part.as_text() != Some(""))
+    };
     if parts().all(|part| part.as_text().is_some()) {
         return text_message("user", &joined_text(parts()));
     }

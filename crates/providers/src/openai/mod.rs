@@ -9,9 +9,12 @@ mod encode;
 mod endpoint;
 mod exchange;
 mod fragment;
+mod messages;
 mod provider;
 mod read;
 
 pub(crate) use assemble::whole_reply;
-pub use encode::{chat_wire, encode_request};
+pub use encode::encode_request;
+pub(crate) use messages::ChatMessages;
+pub use messages::chat_wire;
 pub use provider::{OpenAi, OpenAiConfig};

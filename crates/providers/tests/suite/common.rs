@@ -97,7 +97,7 @@ impl Talk {
             model: "fake-model".into(),
             system: "Be exact.".into(),
             tools: Arc::new(tools(&["list_files", "read_file"])),
-            history: self.entries.clone(),
+            history: Arc::new(self.entries.clone()),
             tool_choice: ToolChoice::Auto,
         }
     }

@@ -44,10 +44,7 @@ fn call(id: &str, name: &str, arguments: &str) -> ReplyPart {
 }
 
 fn user(content: Vec<Content>) -> UserMessage {
-    UserMessage {
-        author: Author::Person,
-        content,
-    }
+    UserMessage::new(Author::Person, content)
 }
 
 fn png() -> Content {

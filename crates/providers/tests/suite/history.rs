@@ -46,10 +46,7 @@ fn what_a_provider_refuses_is_refused() {
     check("the model's word last", &talk);
 
     let mut talk = Talk::default();
-    talk.user(UserMessage {
-        author: Author::Person,
-        content: Vec::new(),
-    });
+    talk.user(UserMessage::new(Author::Person, Vec::new()));
     check("a user message of nothing", &talk);
 
     let mut talk = Talk::asking("?");

@@ -81,7 +81,7 @@ impl Tries {
                 message.push_str(&format!("\n  {model} was not asked{again}: {why}"));
             }
         }
-        message.push_str("\n  the task is kept: run it again with --resume");
+        message.push_str("\n  the task is kept: resume the session to try again");
         message
     }
 }
@@ -142,7 +142,7 @@ mod tests {
           remote:small was not asked again: its provider asks to be left alone for another 3600 s, and a call waits 600 s at most
           far:big was not asked: it is not cleared for CONFIDENTIAL
           near: no such key
-          the task is kept: run it again with --resume
+          the task is kept: resume the session to try again
         ");
     }
 
@@ -153,7 +153,7 @@ mod tests {
         insta::assert_snapshot!(tries.message(), @r"
         no model could be asked
           remote:small was not asked: its provider asks to be left alone for another 3000 s, and a call waits 600 s at most
-          the task is kept: run it again with --resume
+          the task is kept: resume the session to try again
         ");
     }
 }

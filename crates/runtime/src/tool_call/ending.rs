@@ -1,11 +1,19 @@
 //! What a call is answered with: its judged result, a refusal, a denial.
 
-use super::{Answered, CallEnd, Calls, WITHHELD};
+use super::{Answered, CallEnd, Calls, WITHHELD, WITHHELD_BEFORE};
 use crate::capped::{cap, declared_classification};
 use tidegate_message::{Content, ResultStatus, ToolCall, ToolResult};
 use tidegate_policy::{Evaluation, Flow, Label, Origin, Resource, ResponseFlow, ResponseStatus, SourceId};
 use tidegate_store::NewEvent;
 use tidegate_tools::{ToolDefinition, ToolError, ToolOutput};
+
+/// What came of a call, and when.
+pub(super) enum Came {
+    /// It failed before it ran.
+    Before(ToolError),
+    /// It ran.
+    OfRunning(Result<ToolOutput, ToolError>),
+}
 
 impl Calls<'_> {
     /// Check 12: classifies what came back, withholds what is too high, cuts what is too long.
@@ -14,10 +22,14 @@ impl Calls<'_> {
         call: &ToolCall,
         definition: &ToolDefinition,
         resources: &[Resource],
-        ended: Result<ToolOutput, ToolError>,
+        came: Came,
         mut events: Vec<NewEvent>,
         journalled: bool,
     ) -> CallEnd {
+        let (ran, ended) = match came {
+            Came::Before(error) => (false, Err(error)),
+            Came::OfRunning(ended) => (true, ended),
+        };
         let (status, mut content, read) = match ended {
             Ok(output) => (ResultStatus::Ok, output.content, output.label),
             Err(error) => {
@@ -57,12 +69,18 @@ impl Calls<'_> {
         let tells_of_content = evaluation.taint_after != evaluation.taint_before;
         let told = evaluation.for_model();
         events.push(self.judged(call, evaluation));
+        // That it ran is no secret, and whoever believes that it did not would run it again.
+        let withheld = if ran {
+            ResultStatus::Withheld
+        } else {
+            ResultStatus::Refused
+        };
         let redacted = match redacted {
             Ok(redacted) if allowed => redacted,
             // A custom rule has looked at it: that it refused tells of what it is.
             _ if tells_of_content => {
                 let label = self.produced_by.join(label);
-                let result = ToolResult::text(call, ResultStatus::Refused, label, told);
+                let result = ToolResult::text(call, withheld, label, told);
                 let mut end = CallEnd::plain(result, events, journalled);
                 if let CallEnd::Answered(answered) = &mut end {
                     answered.raise = Some((label, origin(call, resources, None)));
@@ -70,7 +88,8 @@ impl Calls<'_> {
                 return end;
             }
             _ => {
-                let result = ToolResult::text(call, ResultStatus::Refused, self.produced_by, WITHHELD);
+                let text = if ran { WITHHELD } else { WITHHELD_BEFORE };
+                let result = ToolResult::text(call, withheld, self.produced_by, text);
                 return CallEnd::plain(result, events, journalled);
             }
         };

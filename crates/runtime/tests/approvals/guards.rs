@@ -78,7 +78,7 @@ async fn a_turn_whose_time_is_up_answers_its_calls_and_ends_with_an_error() {
     assert_eq!(
         report.error.unwrap(),
         "the turn took longer than 1 s and was stopped\n  possible: raise [agent] turn_timeout_s, ask for less at \
-         once, or go on where it stopped with --resume"
+         once, or resume the session to go on where it stopped"
     );
     assert_eq!(*sent.lock().unwrap(), [""; 0]);
     let results = results(&session);

@@ -4,14 +4,14 @@ use crate::world::World;
 use futures::FutureExt as _;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use tidegate_message::{Entry, EventKind};
-use tidegate_policy::{ApprovalId, EventId, SessionId, SessionName, SourceId, TurnId};
+use tidegate_message::EventKind;
+use tidegate_policy::ApprovalId;
 use tidegate_runtime::config::{ToolSettings, Unattended};
 use tidegate_runtime::{ApprovalAnswer, ApprovalRequest, Approver, TurnOptions, decide_approval};
 use tidegate_store::{
-    ApprovalFilter, ApprovalRecord, ApprovalState, BoxFuture, CallRecord, Checkpoint, Committed, EventFilter,
-    FileLabel, SessionList, SessionRecord, SessionSummary, SourceText, Store, StoreError, StoredEvent, Write,
+    ApprovalFilter, ApprovalRecord, ApprovalState, BoxFuture, Committed, Store, StoreError, Write,
 };
+use tidegate_testing::{MeddledStore, Meddler};
 
 /// An owner before the terminal.
 pub(crate) struct Owner<F> {
@@ -138,120 +138,53 @@ impl World {
     }
 }
 
-/// A store in which one commit fails, and in which time can be up.
+/// Lets one commit fail, and time be up.
 pub(crate) struct Meddling {
-    inner: Arc<dyn Store>,
-    commits: AtomicUsize,
-    /// Which commit fails, from 1, and whether it happened all the same.
+    /// Which commit fails, from 1, and whether it happened all the same. Those after it fail, too.
     fails: Option<(usize, bool)>,
     /// Everything that is open has expired, as far as readers see.
     pub(crate) expired: AtomicBool,
 }
 
 impl Meddling {
-    pub(crate) fn new(inner: Arc<dyn Store>, fails: Option<(usize, bool)>) -> Arc<Self> {
-        Arc::new(Self {
-            inner,
-            commits: AtomicUsize::new(0),
-            fails,
-            expired: AtomicBool::new(false),
-        })
-    }
-
-    pub(crate) fn failed(&self) -> bool {
-        self.fails
-            .is_some_and(|(commit, _)| commit <= self.commits.load(Ordering::SeqCst))
-    }
-
-    fn seen(&self, mut record: ApprovalRecord) -> ApprovalRecord {
-        if self.expired.load(Ordering::SeqCst) && record.state.is_open() {
-            record.state = ApprovalState::Expired;
-        }
-        record
+    pub(crate) fn store(inner: Arc<dyn Store>, fails: Option<(usize, bool)>) -> Arc<MeddledStore<Self>> {
+        let expired = AtomicBool::new(false);
+        Arc::new(MeddledStore::new(inner, Self { fails, expired }))
     }
 }
 
-impl Store for Meddling {
-    fn commit(&self, writes: Vec<Write>) -> BoxFuture<'_, Result<Committed, StoreError>> {
+/// Whether the commit that was to fail was reached.
+pub(crate) fn failed(store: &MeddledStore<Meddling>) -> bool {
+    let fails = store.meddler().fails;
+    fails.is_some_and(|(commit, _)| commit <= store.commits())
+}
+
+impl Meddler for Meddling {
+    fn commit<'a>(
+        &'a self,
+        number: usize,
+        writes: Vec<Write>,
+        store: &'a dyn Store,
+    ) -> BoxFuture<'a, Result<Committed, StoreError>> {
         Box::pin(async move {
-            let commit = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
             match self.fails {
-                Some((fails, happens)) if fails <= commit => {
-                    if happens && fails == commit {
-                        self.inner.commit(writes).await?;
+                Some((fails, happens)) if fails <= number => {
+                    if happens && fails == number {
+                        store.commit(writes).await?;
                     }
                     Err(StoreError::Closed {
                         path: "the store".into(),
                     })
                 }
-                _ => self.inner.commit(writes).await,
+                _ => store.commit(writes).await,
             }
         })
     }
 
-    fn session(&self, id: SessionId) -> BoxFuture<'_, Result<Option<SessionRecord>, StoreError>> {
-        self.inner.session(id)
-    }
-
-    fn session_named<'a>(
-        &'a self,
-        name: &'a SessionName,
-    ) -> BoxFuture<'a, Result<Option<SessionRecord>, StoreError>> {
-        self.inner.session_named(name)
-    }
-
-    fn summary(&self, id: SessionId) -> BoxFuture<'_, Result<Option<SessionSummary>, StoreError>> {
-        self.inner.summary(id)
-    }
-
-    fn sessions(&self) -> BoxFuture<'_, Result<SessionList, StoreError>> {
-        self.inner.sessions()
-    }
-
-    fn entries(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Arc<Entry>>, StoreError>> {
-        self.inner.entries(session)
-    }
-
-    fn checkpoint(&self, session: SessionId) -> BoxFuture<'_, Result<Option<Checkpoint>, StoreError>> {
-        self.inner.checkpoint(session)
-    }
-
-    fn calls(&self, session: SessionId, turn: TurnId) -> BoxFuture<'_, Result<Vec<CallRecord>, StoreError>> {
-        self.inner.calls(session, turn)
-    }
-
-    fn approval(&self, id: ApprovalId) -> BoxFuture<'_, Result<Option<ApprovalRecord>, StoreError>> {
-        Box::pin(async move { Ok(self.inner.approval(id).await?.map(|record| self.seen(record))) })
-    }
-
-    fn approvals(&self, filter: ApprovalFilter) -> BoxFuture<'_, Result<Vec<ApprovalRecord>, StoreError>> {
-        Box::pin(async move {
-            let records = self.inner.approvals(filter).await?;
-            Ok(records.into_iter().map(|record| self.seen(record)).collect())
-        })
-    }
-
-    fn source<'a>(
-        &'a self,
-        session: SessionId,
-        id: &'a SourceId,
-    ) -> BoxFuture<'a, Result<Option<SourceText>, StoreError>> {
-        self.inner.source(session, id)
-    }
-
-    fn sources(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<SourceText>, StoreError>> {
-        self.inner.sources(session)
-    }
-
-    fn events(&self, filter: EventFilter) -> BoxFuture<'_, Result<Vec<StoredEvent>, StoreError>> {
-        self.inner.events(filter)
-    }
-
-    fn event(&self, id: EventId) -> BoxFuture<'_, Result<Option<StoredEvent>, StoreError>> {
-        self.inner.event(id)
-    }
-
-    fn file_label<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<Option<FileLabel>, StoreError>> {
-        self.inner.file_label(path)
+    fn approval(&self, mut record: ApprovalRecord) -> ApprovalRecord {
+        if self.expired.load(Ordering::SeqCst) && record.state.is_open() {
+            record.state = ApprovalState::Expired;
+        }
+        record
     }
 }

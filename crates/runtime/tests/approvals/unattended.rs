@@ -70,7 +70,7 @@ async fn a_grant_that_has_expired_is_a_refusal() {
     for granted in [true, false] {
         let (send, sent) = effect("send");
         let mut world = World::new().tool(send).approved(["send"]).waiting();
-        let meddling = Meddling::new(Arc::clone(&world.store), None);
+        let meddling = Meddling::store(Arc::clone(&world.store), None);
         world.store = meddling.clone();
         let model = Actor::new("m", [asks([("send", json!({"text": "a"}))]), says("Too late.")]);
         let runtime = world.runtime(&model);
@@ -79,7 +79,7 @@ async fn a_grant_that_has_expired_is_a_refusal() {
         if granted {
             world.decides(report.approvals[0], true).await;
         }
-        meddling.expired.store(true, Ordering::SeqCst);
+        meddling.meddler().expired.store(true, Ordering::SeqCst);
         let report = session.resume(TurnOptions::default()).await.unwrap();
         model.done();
         assert_eq!(
@@ -94,7 +94,7 @@ async fn a_grant_that_has_expired_is_a_refusal() {
             "{}",
             text_of(&result)
         );
-        meddling.expired.store(false, Ordering::SeqCst);
+        meddling.meddler().expired.store(false, Ordering::SeqCst);
         assert_eq!(world.states().await, [Expired], "it is written down");
     }
 }

@@ -136,7 +136,7 @@ async fn a_port_nobody_listens_on_is_tried_thrice_and_the_error_says_what_to_do(
     insta::assert_snapshot!(error, @r"
     the model call failed: tried a:model-a 3 times (transport)
       a: http://ADDRESS/v1/chat/completions cannot be reached (Connection refused (os error 111)); is the server running? Check base_url of [providers.a]
-      the task is kept: run it again with --resume
+      the task is kept: resume the session to try again
     ");
 }
 

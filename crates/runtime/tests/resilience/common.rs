@@ -9,7 +9,7 @@ use tidegate_providers::{OpenAi, OpenAiConfig, Provider};
 use tidegate_runtime::{
     Observer, Runtime, RuntimeBuilder, Session, SessionRequest, Signal, TurnOptions, TurnReport, Which,
 };
-use tidegate_store::SqliteStore;
+use tidegate_store::MemoryStore;
 use tidegate_testing::FaultServer;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -137,7 +137,7 @@ pub(crate) fn openai_at(name: &str, base_url: &str, key: Option<&str>) -> Arc<dy
 
 pub(crate) fn builder() -> RuntimeBuilder {
     Runtime::builder()
-        .store(Arc::new(SqliteStore::in_memory().unwrap()))
+        .store(Arc::new(MemoryStore::new()))
         .without_file_tools()
         .jitter_seed(7)
 }

@@ -83,7 +83,7 @@ async fn the_context_goes_to_cleared_candidates_alone_also_after_a_failure() {
       a:model-a was not asked again: its provider has not answered any session lately; it is asked again in 26 s
       b:model-b was not asked: it is not cleared for CONFIDENTIAL
       c: there were too many requests (HTTP 429); it says "told to answer 429"; wait, or lower max_concurrent of [providers.c]
-      the task is kept: run it again with --resume
+      the task is kept: resume the session to try again
     "#);
 }
 

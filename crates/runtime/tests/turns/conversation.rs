@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tidegate_message::{ModelId, ProviderId, ReplyPart, Tier, TurnStatus, UserMessage};
 use tidegate_policy::Classification;
 use tidegate_providers::{ModelRequest, Provider as _, encode_request};
-use tidegate_runtime::TurnOptions;
+use tidegate_runtime::{Session, SessionRequest, TurnOptions, Which};
 use tidegate_tools::{CallContext, ToolError, TypedTool};
 use tokio::sync::{Notify, mpsc};
 
@@ -207,4 +207,38 @@ async fn a_tier_switch_takes_history_and_plan_to_the_other_model_alone_or_beside
         let names = world.event_names().await;
         assert_eq!(names.iter().filter(|name| **name == "tier.switched").count(), 1);
     }
+}
+
+#[tokio::test]
+async fn a_session_goes_on_at_the_tier_it_had_come_to_also_when_it_is_opened_again() {
+    let world = World::new();
+    let plan = json!({ "target_model": "FLASH", "transfer_plan": "Go on." });
+    let small = Actor::new("small", [asks([("new_cognitive_level", plan)]), says("fixed")]);
+    let large = Actor::new("large", [says("first"), says("second"), says("third")]);
+    let model = |actor: &Arc<Actor>| vec![ModelId::new(actor.id().clone(), "m")];
+    let runtime = world
+        .builder()
+        .provider(small.clone(), Classification::Restricted, 1)
+        .provider(large.clone(), Classification::Restricted, 1)
+        .tier(Tier::Lite, model(&small))
+        .tier(Tier::Flash, model(&large))
+        .build()
+        .unwrap();
+    let run = async |session: &mut Session| {
+        let report = session.run("a task", TurnOptions::default()).await.unwrap();
+        report.answer
+    };
+    let mut session = world.session(&runtime).await;
+    assert_eq!(run(&mut session).await, "first");
+    assert_eq!(run(&mut session).await, "second");
+    drop(session);
+    assert_eq!(run(&mut world.session(&runtime).await).await, "third");
+    // A policy that does not let it get there counts more.
+    let request = SessionRequest::new(Which::Named("s".parse().unwrap()))
+        .workspace(world.workspace())
+        .model_policy("LITE".parse().unwrap());
+    let mut session = runtime.session(request).await.unwrap();
+    assert_eq!(run(&mut session).await, "fixed");
+    small.done();
+    large.done();
 }

@@ -3,103 +3,38 @@
 use crate::world::{Actor, World, asks, effect, says, tool};
 use serde_json::json;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use tidegate_message::{Body, Entry, ResultStatus, ToolResult, Transcript, TurnStatus};
-use tidegate_policy::{ApprovalId, EventId, SessionId, SessionName, SourceId, TurnId};
+use tidegate_policy::SessionId;
 use tidegate_runtime::{RuntimeError, TurnOptions};
-use tidegate_store::{
-    ApprovalFilter, ApprovalRecord, BoxFuture, CallRecord, Checkpoint, Committed, EventFilter, FileLabel,
-    SessionList, SessionRecord, SessionState, SessionSummary, SourceText, Store, StoreError, StoredEvent,
-    Write,
-};
+use tidegate_store::{BoxFuture, Committed, SessionState, Store, StoreError, Write};
+use tidegate_testing::{MeddledStore, Meddler};
 
-/// A store of which one commit fails, as on a full disk. With `lost`, the commit happens and is reported as
-/// failed all the same, as when the store is closed meanwhile.
-struct FailingStore {
-    inner: Arc<dyn Store>,
-    commits: AtomicUsize,
+/// Lets one commit fail, as on a full disk. With `lost`, the commit happens and is reported as failed all the same,
+/// as when the store is closed meanwhile.
+struct Failing {
     /// Which commit fails, from 1.
     fails: usize,
     lost: bool,
 }
 
-impl Store for FailingStore {
-    fn commit(&self, writes: Vec<Write>) -> BoxFuture<'_, Result<Committed, StoreError>> {
+impl Meddler for Failing {
+    fn commit<'a>(
+        &'a self,
+        number: usize,
+        writes: Vec<Write>,
+        store: &'a dyn Store,
+    ) -> BoxFuture<'a, Result<Committed, StoreError>> {
         Box::pin(async move {
-            let commit = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
-            if commit != self.fails {
-                return self.inner.commit(writes).await;
+            if number != self.fails {
+                return store.commit(writes).await;
             }
             if self.lost {
-                self.inner.commit(writes).await?;
+                store.commit(writes).await?;
             }
             Err(StoreError::Closed {
                 path: "the store".into(),
             })
         })
-    }
-
-    fn session(&self, id: SessionId) -> BoxFuture<'_, Result<Option<SessionRecord>, StoreError>> {
-        self.inner.session(id)
-    }
-
-    fn session_named<'a>(
-        &'a self,
-        name: &'a SessionName,
-    ) -> BoxFuture<'a, Result<Option<SessionRecord>, StoreError>> {
-        self.inner.session_named(name)
-    }
-
-    fn summary(&self, id: SessionId) -> BoxFuture<'_, Result<Option<SessionSummary>, StoreError>> {
-        self.inner.summary(id)
-    }
-
-    fn sessions(&self) -> BoxFuture<'_, Result<SessionList, StoreError>> {
-        self.inner.sessions()
-    }
-
-    fn entries(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Arc<Entry>>, StoreError>> {
-        self.inner.entries(session)
-    }
-
-    fn checkpoint(&self, session: SessionId) -> BoxFuture<'_, Result<Option<Checkpoint>, StoreError>> {
-        self.inner.checkpoint(session)
-    }
-
-    fn calls(&self, session: SessionId, turn: TurnId) -> BoxFuture<'_, Result<Vec<CallRecord>, StoreError>> {
-        self.inner.calls(session, turn)
-    }
-
-    fn approval(&self, id: ApprovalId) -> BoxFuture<'_, Result<Option<ApprovalRecord>, StoreError>> {
-        self.inner.approval(id)
-    }
-
-    fn approvals(&self, filter: ApprovalFilter) -> BoxFuture<'_, Result<Vec<ApprovalRecord>, StoreError>> {
-        self.inner.approvals(filter)
-    }
-
-    fn source<'a>(
-        &'a self,
-        session: SessionId,
-        id: &'a SourceId,
-    ) -> BoxFuture<'a, Result<Option<SourceText>, StoreError>> {
-        self.inner.source(session, id)
-    }
-
-    fn sources(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<SourceText>, StoreError>> {
-        self.inner.sources(session)
-    }
-
-    fn events(&self, filter: EventFilter) -> BoxFuture<'_, Result<Vec<StoredEvent>, StoreError>> {
-        self.inner.events(filter)
-    }
-
-    fn event(&self, id: EventId) -> BoxFuture<'_, Result<Option<StoredEvent>, StoreError>> {
-        self.inner.event(id)
-    }
-
-    fn file_label<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<Option<FileLabel>, StoreError>> {
-        self.inner.file_label(path)
     }
 }
 
@@ -137,13 +72,7 @@ async fn fails_at(fails: usize, lost: bool) -> bool {
         .tool(write)
         .tool(tool("look", |text| format!("seen {text}")));
     let works = Arc::clone(&world.store);
-    let store = FailingStore {
-        inner: Arc::clone(&works),
-        commits: AtomicUsize::new(0),
-        fails,
-        lost,
-    };
-    world.store = Arc::new(store);
+    world.store = Arc::new(MeddledStore::new(Arc::clone(&works), Failing { fails, lost }));
 
     // Opening the session is not what this is about: its commit is the first.
     let model = actor(0);

@@ -63,7 +63,7 @@ async fn what_a_result_raises_is_stored_before_the_model_sees_it() {
                 assert!(matches!(&step.origin, Origin::Tool { tool, .. } if tool.as_str() == "vault"));
                 // And so is the result itself.
                 let stored = store.entries(record.session.id).await.unwrap();
-                assert_eq!(stored, request.history);
+                assert_eq!(stored, *request.history);
                 vec![ReplyPart::Text("done".into())]
             }),
         ],
@@ -167,10 +167,10 @@ async fn a_result_above_the_clearance_is_withheld_and_leaves_no_trace() {
     let [result] = &results(&session)[..] else {
         panic!("one result")
     };
-    assert_eq!(result.status, ResultStatus::Refused);
+    assert_eq!(result.status, ResultStatus::Withheld);
     assert_eq!(
         text_of(result),
-        "The result was withheld: it is above what this session may read."
+        "The call ran. Its result was withheld: it is above what this session may read."
     );
     assert_eq!(
         (report.label, result.label),

@@ -16,7 +16,7 @@ use tidegate_policy::{Classification, UserId};
 use tidegate_providers::{ModelRequest, Provider, ReplyStream, StreamEvent, validate_history};
 use tidegate_runtime::config::Configuration;
 use tidegate_runtime::{Runtime, RuntimeBuilder, Session, SessionRequest, TurnOptions, TurnReport, Which};
-use tidegate_store::{EventFilter, SqliteStore, Store};
+use tidegate_store::{EventFilter, MemoryStore, Store};
 use tidegate_tools::{CallContext, Tool, ToolError, TypedTool};
 
 /// What the model says to one request.
@@ -139,7 +139,7 @@ impl World {
         std::fs::create_dir(folder.path().join("workspace")).unwrap();
         Self {
             folder,
-            store: Arc::new(SqliteStore::in_memory().unwrap()),
+            store: Arc::new(MemoryStore::new()),
             configuration: Configuration::default(),
             tools: Vec::new(),
             file_tools: false,

@@ -6,8 +6,8 @@ use super::failure::Failure;
 use super::rows::{body_columns, source, to_json};
 use super::session::OpenSession;
 use crate::{
-    ApprovalState, Checkpoint, Committed, FileLabel, NewEvent, NewSession, SessionPatch, SessionState,
-    SourceText, StoreError, Write,
+    ApprovalState, Checkpoint, Committed, FileLabel, NewEvent, NewSession, PendingWrites, SessionPatch,
+    SessionState, SourceText, StoreError, Write,
 };
 use rusqlite::{Connection, OptionalExtension};
 use std::collections::BTreeMap;
@@ -92,6 +92,8 @@ impl Commit<'_> {
             Write::Source(session, text) => self.source(*session, text),
             Write::Events(session, events) => self.events(*session, events),
             Write::FileLabel(path, label) => self.file_label(path, label),
+            Write::PendingWrites(pending) => self.pending_writes(pending),
+            Write::WritesSettled(id) => self.writes_settled(id),
             Write::EraseSession(session) => self.erase(*session),
         }
     }
@@ -316,6 +318,31 @@ impl Commit<'_> {
                 label.label.classification.as_str(),
                 label.label.integrity.as_str(),
             ))?;
+        Ok(())
+    }
+
+    fn pending_writes(&mut self, pending: &PendingWrites) -> Result<(), Failure> {
+        let places = to_json("what a command can write", &pending.places)?;
+        self.connection
+            .prepare_cached(
+                "INSERT INTO pending_writes (id, since_ms, classification, integrity, places) \
+                 VALUES (?1, ?2, ?3, ?4, ?5) \
+                 ON CONFLICT (id) DO UPDATE SET since_ms = ?2, classification = ?3, integrity = ?4, places = ?5",
+            )?
+            .execute((
+                &pending.id,
+                pending.since_ms,
+                pending.label.classification.as_str(),
+                pending.label.integrity.as_str(),
+                places,
+            ))?;
+        Ok(())
+    }
+
+    fn writes_settled(&mut self, id: &str) -> Result<(), Failure> {
+        self.connection
+            .prepare_cached("DELETE FROM pending_writes WHERE id = ?1")?
+            .execute([id])?;
         Ok(())
     }
 

@@ -62,6 +62,7 @@ pub(crate) fn open_writer(path: &Path, durability: Durability) -> Result<Connect
 }
 
 /// A store without a file.
+#[cfg(test)]
 pub(crate) fn open_memory(path: &Path) -> Result<Connection, StoreError> {
     let prepared = || {
         let mut connection = Connection::open_in_memory()?;

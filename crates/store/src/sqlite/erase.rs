@@ -1,41 +1,24 @@
 //! Erasing what a session said and read, and keeping what it did.
 //!
-//! In the events that stay, a string survives only where its field is known to hold a word of the program or
-//! of the configuration. Every other one, also in fields that a later version adds, becomes `hash:` and 128
-//! bits of HMAC-SHA-256 with a key of this file: equal texts stay recognisable as equal, and the events stay
-//! readable.
+//! What content the events that stay could tell is hashed, with a key of this file.
 
 use super::failure::Failure;
 use super::rows::{Lenient, taint, to_json};
 use super::session::OpenSession;
 use crate::SessionState;
-use hmac::{Hmac, KeyInit, Mac};
+use crate::content_hash::ContentHash;
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::Value;
-use sha2::Sha256;
 use std::collections::BTreeSet;
 use tidegate_message::{ToolSpec, Usage};
 use tidegate_policy::{SessionId, Taint};
-
-/// Fields whose strings are words of the program or of the configuration, never content.
-#[rustfmt::skip]
-const STRUCTURAL: [&str; 20] = [
-    "kind", "call", "unknown_calls", "approval",
-    "flow", "decision", "rule", "outcome",
-    "classification", "integrity", "clearance", "from", "to",
-    "model", "tier", "finish", "class",
-    "status", "limit", "warning",
-];
 
 /// Up to which size (256 MiB) a file is written anew by way of memory, not of a temporary file.
 const MOST_PAGES_IN_MEMORY: i64 = 65_536;
 
 /// Erases the session's content. Its row is written by the caller.
 pub(crate) fn erase(connection: &Connection, session: &mut OpenSession) -> Result<(), Failure> {
-    let hashes = Hashes {
-        key: key(connection)?,
-        tools: tool_names(connection, session.number)?,
-    };
+    let hashes = ContentHash::new(key(connection)?, tool_names(connection, session.number)?);
     for statement in [
         "DELETE FROM entries WHERE session = ?1",
         "DELETE FROM checkpoints WHERE session = ?1",
@@ -115,7 +98,7 @@ pub(crate) fn make_readable(connection: &Connection, id: SessionId) -> Result<()
     Ok(())
 }
 
-fn key(connection: &Connection) -> Result<Vec<u8>, Failure> {
+fn key(connection: &Connection) -> Result<[u8; 32], Failure> {
     // A key that was lost must not keep anything from being erased.
     connection.execute(
         "INSERT INTO meta (name, value) VALUES ('hash_key', randomblob(32)) \
@@ -146,7 +129,7 @@ fn tool_names(connection: &Connection, session: i64) -> Result<BTreeSet<String>,
         .collect())
 }
 
-fn hash_events(connection: &Connection, session: i64, hashes: &Hashes) -> Result<(), Failure> {
+fn hash_events(connection: &Connection, session: i64, hashes: &ContentHash) -> Result<(), Failure> {
     let mut select = connection.prepare("SELECT position, kind, body FROM events WHERE session = ?1")?;
     let mut update = connection.prepare("UPDATE events SET body = ?2 WHERE position = ?1")?;
     let mut changed = Vec::new();
@@ -165,60 +148,4 @@ fn hash_events(connection: &Connection, session: i64, hashes: &Hashes) -> Result
         update.execute((position, body))?;
     }
     Ok(())
-}
-
-struct Hashes {
-    key: Vec<u8>,
-    tools: BTreeSet<String>,
-}
-
-impl Hashes {
-    /// Replaces every string of `value`, which stands in the field `field` of an event of this kind.
-    fn replace_in(&self, value: &mut Value, kind: &str, field: &str) {
-        match value {
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-            Value::String(text) => {
-                if !self.keeps(field, text) {
-                    // A session's name may have no colon.
-                    let prefix = if (kind, field) == ("session.created", "name") {
-                        "hash-"
-                    } else {
-                        "hash:"
-                    };
-                    *text = format!("{prefix}{}", self.hash(text));
-                }
-            }
-            Value::Array(items) => items
-                .iter_mut()
-                .for_each(|item| self.replace_in(item, kind, field)),
-            Value::Object(fields) => {
-                fields
-                    .iter_mut()
-                    .for_each(|(field, value)| self.replace_in(value, kind, field));
-            }
-        }
-    }
-
-    fn keeps(&self, field: &str, text: &str) -> bool {
-        match field {
-            "tool" => self.tools.contains(text),
-            "session" => text.parse::<SessionId>().is_ok(),
-            _ => STRUCTURAL.contains(&field),
-        }
-    }
-
-    /// 32 hexadecimal digits.
-    fn hash(&self, text: &str) -> String {
-        // A key of any length will do for HMAC.
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.key) else {
-            return String::new();
-        };
-        mac.update(text.as_bytes());
-        mac.finalize()
-            .into_bytes()
-            .iter()
-            .take(16)
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
-    }
 }

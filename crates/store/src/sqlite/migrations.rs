@@ -13,6 +13,7 @@ pub(crate) const APPLICATION_ID: i32 = 0x5464_6774;
 const STEPS: &[&str] = &[
     include_str!("migrations/0001_sessions.sql"),
     include_str!("migrations/0002_approvals.sql"),
+    include_str!("migrations/0003_pending_writes.sql"),
 ];
 
 /// The newest schema that this program knows.

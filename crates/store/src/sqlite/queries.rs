@@ -3,8 +3,8 @@
 use super::failure::Failure;
 use super::rows::{self, ENTRY, EVENT, Missing, SUMMARY};
 use crate::{
-    CallRecord, Checkpoint, EventFilter, FileLabel, SessionList, SessionSummary, SourceText, StoreError,
-    StoredEvent,
+    CallRecord, Checkpoint, EventFilter, FileLabel, FileLabelRange, PendingWrites, SessionList,
+    SessionSummary, SourceText, StoreError, StoredEvent,
 };
 use rusqlite::{Connection, OptionalExtension, Params, Row, named_params};
 use std::path::Path;
@@ -231,5 +231,31 @@ pub(crate) fn events(connection: &Connection, path: &Path, filter: &EventFilter)
 /// The label of a file.
 pub(crate) fn file_label(connection: &Connection, path: &str) -> Result<Option<FileLabel>, Failure> {
     let sql = "SELECT hash, classification, integrity FROM file_labels WHERE path = ?1";
-    first(connection, sql, [path], rows::file_label)
+    first(connection, sql, [path], |row| rows::file_label(row, 0))
+}
+
+/// Labels of files, with their paths.
+pub(crate) fn file_labels(
+    connection: &Connection,
+    range: &FileLabelRange,
+) -> Result<Vec<(String, FileLabel)>, Failure> {
+    let sql = "SELECT path, hash, classification, integrity FROM file_labels \
+               WHERE path >= ?1 AND path < ?2 ORDER BY path";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut found = statement.query([&range.from, &range.until])?;
+    let mut labels = Vec::new();
+    while labels.len() < range.limit {
+        let Some(row) = found.next()? else { break };
+        let label = rows::file_label(row, 1)?;
+        if !label.label.is_within(range.not_within) {
+            labels.push((row.get(0)?, label));
+        }
+    }
+    Ok(labels)
+}
+
+/// What may be writing files.
+pub(crate) fn pending_writes(connection: &Connection) -> Result<Vec<PendingWrites>, Failure> {
+    let sql = "SELECT id, since_ms, classification, integrity, places FROM pending_writes ORDER BY id";
+    all(connection, sql, [], rows::pending_writes)
 }

@@ -2,8 +2,8 @@
 
 use super::failure::Failure;
 use crate::{
-    CallRecord, CallState, Checkpoint, FileLabel, NewSession, SessionRecord, SessionState, SessionSummary,
-    SourceText, StoreError, StoredEvent,
+    CallRecord, CallState, Checkpoint, FileLabel, NewSession, PendingPlace, PendingWrites, SessionRecord,
+    SessionState, SessionSummary, SourceText, StoreError, StoredEvent,
 };
 use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlResult, Value, ValueRef};
@@ -374,22 +374,43 @@ pub(crate) fn event(row: &Row<'_>) -> Result<StoredEvent, Failure> {
     })
 }
 
-/// A file's label of the columns `hash, classification, integrity`.
-pub(crate) fn file_label(row: &Row<'_>) -> Result<FileLabel, Failure> {
+/// A file's label of the columns `hash, classification, integrity`, from `index` on.
+pub(crate) fn file_label(row: &Row<'_>, index: usize) -> Result<FileLabel, Failure> {
     // A content that cannot be told from another may be any content.
     let hash = row
-        .get_ref(0)?
+        .get_ref(index)?
         .as_blob()
         .ok()
         .and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
     match hash {
         Some(hash) => Ok(FileLabel {
             hash,
-            label: label(row, 1)?,
+            label: label(row, index + 1)?,
         }),
         None => Ok(FileLabel {
             hash: [0; 32],
             label: Label::UNREADABLE,
         }),
     }
+}
+
+/// What may be writing files, of the columns `id, since_ms, classification, integrity, places`.
+pub(crate) fn pending_writes(row: &Row<'_>) -> Result<PendingWrites, Failure> {
+    let Lenient(places) = row.get(4)?;
+    let places = places.and_then(|places| serde_json::from_str(&places).ok());
+    let label = label(row, 2)?;
+    let everything = || PendingPlace {
+        path: "/".into(),
+        writable: true,
+    };
+    Ok(PendingWrites {
+        id: row.get(0)?,
+        since_ms: row.get(1)?,
+        label: if places.is_some() {
+            label
+        } else {
+            Label::UNREADABLE
+        },
+        places: places.unwrap_or_else(|| vec![everything()]),
+    })
 }

@@ -1,15 +1,17 @@
 //! The handle, which any number of tasks share.
 
 use super::approvals;
-use super::connection::{locate, open_memory, open_writer};
+use super::connection::{locate, open_writer};
 use super::failure::Failure;
 use super::migrations::known_schema;
 use super::queries;
 use super::reader::{Read, Readers};
-use super::writer::{Request, Writer, now_ms};
+use super::writer::{Request, Writer};
+use crate::clock::now_ms;
 use crate::{
     ApprovalFilter, ApprovalRecord, BoxFuture, CallRecord, Checkpoint, Committed, Durability, EventFilter,
-    FileLabel, SessionList, SessionRecord, SessionSummary, SourceText, Store, StoreError, StoredEvent, Write,
+    FileLabel, FileLabelRange, PendingWrites, SessionList, SessionRecord, SessionSummary, SourceText, Store,
+    StoreError, StoredEvent, Write,
 };
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -46,9 +48,8 @@ struct Shared {
     path: PathBuf,
     transactions: Arc<AtomicU64>,
     requests: Sender<Request>,
-    /// None of a store in memory, and of one that is closed.
+    /// None of a store that is closed.
     readers: Mutex<Option<Readers>>,
-    in_memory: bool,
     /// Up to which position events that cannot be read were told of.
     told: AtomicU64,
 }
@@ -83,7 +84,7 @@ impl SqliteStore {
             path: path.clone(),
             cause: Arc::new(error),
         })?;
-        Self::start(path, connection, Some(readers))
+        Self::start(path, connection, readers)
     }
 
     /// The number of the schema this program writes; an open store has it.
@@ -91,17 +92,7 @@ impl SqliteStore {
         known_schema()
     }
 
-    /// A store in memory, gone with its last clone.
-    ///
-    /// # Errors
-    /// [`StoreError::Failed`] if the system gives no thread or memory.
-    pub fn in_memory() -> Result<Self, StoreError> {
-        let path = PathBuf::from("the store in memory");
-        let connection = open_memory(&path)?;
-        Self::start(path, connection, None)
-    }
-
-    fn start(path: PathBuf, connection: Connection, readers: Option<Readers>) -> Result<Self, StoreError> {
+    fn start(path: PathBuf, connection: Connection, readers: Readers) -> Result<Self, StoreError> {
         let transactions = Arc::new(AtomicU64::new(0));
         let (requests, queue) = channel();
         let writer = Writer::new(connection, path.clone(), Arc::clone(&transactions));
@@ -112,8 +103,7 @@ impl SqliteStore {
                 path: path.clone(),
                 cause: Arc::new(error),
             })?;
-        let in_memory = readers.is_none();
-        let readers = Mutex::new(readers);
+        let readers = Mutex::new(Some(readers));
         let told = AtomicU64::new(0);
         Ok(Self {
             shared: Arc::new(Shared {
@@ -121,7 +111,6 @@ impl SqliteStore {
                 transactions,
                 requests,
                 readers,
-                in_memory,
                 told,
             }),
         })
@@ -182,9 +171,6 @@ impl SqliteStore {
     }
 
     fn send(&self, read: Read) -> bool {
-        if self.shared.in_memory {
-            return self.shared.requests.send(Request::Read(read)).is_ok();
-        }
         let readers = self.shared.readers.lock().unwrap_or_else(PoisonError::into_inner);
         readers.as_ref().is_some_and(|readers| readers.read(read))
     }
@@ -299,5 +285,16 @@ impl Store for SqliteStore {
     fn file_label<'a>(&'a self, path: &'a str) -> BoxFuture<'a, Result<Option<FileLabel>, StoreError>> {
         let path = path.to_owned();
         self.read(move |connection, _| queries::file_label(connection, &path))
+    }
+
+    fn file_labels(
+        &self,
+        range: FileLabelRange,
+    ) -> BoxFuture<'_, Result<Vec<(String, FileLabel)>, StoreError>> {
+        self.read(move |connection, _| queries::file_labels(connection, &range))
+    }
+
+    fn pending_writes(&self) -> BoxFuture<'_, Result<Vec<PendingWrites>, StoreError>> {
+        self.read(|connection, _| queries::pending_writes(connection))
     }
 }

@@ -8,7 +8,8 @@ use super::connection::BUSY_TIMEOUT;
 use super::erase::{erasures, overwrite};
 use super::failure::Failure;
 use super::migrations::{known_schema, newer, schema};
-use super::reader::{Read, Readers};
+use super::reader::Readers;
+use crate::clock::now_ms;
 use crate::{Committed, StoreError, Write};
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// The most commits in one transaction: a bound on how long the first of them waits for the last.
@@ -33,8 +34,6 @@ const OVERWRITE_PAUSE: Duration = Duration::from_secs(60);
 pub(crate) enum Request {
     /// A commit.
     Commit(Vec<Write>, oneshot::Sender<Result<Committed, StoreError>>),
-    /// A read, of a store that has no other connection.
-    Read(Read),
     /// To end, after the readers did.
     Close(Option<Readers>, oneshot::Sender<()>),
 }
@@ -106,7 +105,6 @@ impl Writer {
                         let _ = answer.send(result);
                     }
                 }
-                Request::Read(read) => read(Ok(&self.connection)),
                 Request::Close(readers, done) => {
                     if let Some(readers) = readers {
                         readers.end();
@@ -237,12 +235,6 @@ impl From<rusqlite::Error> for Lost {
             begun: true,
         }
     }
-}
-
-/// Milliseconds since 1970-01-01 UTC.
-pub(crate) fn now_ms() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

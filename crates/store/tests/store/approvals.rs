@@ -53,7 +53,7 @@ fn give_up(n: u128) -> Write {
     Write::ExpireApproval { approval: id(n) }
 }
 
-fn state(store: &SqliteStore, n: u128) -> ApprovalState {
+fn state(store: &dyn Store, n: u128) -> ApprovalState {
     run(store.approval(id(n))).unwrap().unwrap().state
 }
 

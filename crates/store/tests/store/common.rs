@@ -13,8 +13,10 @@ use tidegate_policy::{
     TurnId, UserId,
 };
 use tidegate_store::{
-    Committed, Durability, NewEvent, NewSession, SourceText, SqliteStore, Store, StoreError, Write,
+    Committed, Durability, MemoryStore, NewEvent, NewSession, SourceText, SqliteStore, Store, StoreError,
+    Write,
 };
+use tidegate_testing::{MeddledStore, Meddler};
 
 pub(crate) const SECRET: Label = Label::new(Classification::Confidential, Integrity::Untrusted);
 
@@ -189,7 +191,7 @@ pub(crate) fn full_text(id: &str, text: &str) -> SourceText {
 }
 
 /// Commits, from a test that is not async.
-pub(crate) fn commit(store: &SqliteStore, writes: Vec<Write>) -> Result<Committed, StoreError> {
+pub(crate) fn commit(store: &dyn Store, writes: Vec<Write>) -> Result<Committed, StoreError> {
     run(store.commit(writes))
 }
 
@@ -203,12 +205,20 @@ pub(crate) fn sqlite(path: &PathBuf) -> rusqlite::Connection {
     connection
 }
 
+/// One of the stores.
+pub(crate) type AnyStore = MeddledStore<Nobody>;
+
+/// Lets everything pass.
+pub(crate) struct Nobody;
+
+impl Meddler for Nobody {}
+
 /// Both kinds of store, each with session 1.
-pub(crate) fn stores() -> Vec<(Option<tempfile::TempDir>, SqliteStore)> {
+pub(crate) fn stores() -> Vec<(Option<tempfile::TempDir>, AnyStore)> {
     let (folder, path) = place();
     let stores = vec![
-        (Some(folder), open(&path)),
-        (None, SqliteStore::in_memory().unwrap()),
+        (Some(folder), AnyStore::new(Arc::new(open(&path)), Nobody)),
+        (None, AnyStore::new(Arc::new(MemoryStore::new()), Nobody)),
     ];
     for (_, store) in &stores {
         commit(store, vec![create(1)]).unwrap();
@@ -216,6 +226,6 @@ pub(crate) fn stores() -> Vec<(Option<tempfile::TempDir>, SqliteStore)> {
     stores
 }
 
-pub(crate) fn refused(store: &SqliteStore, writes: Vec<Write>) -> StoreError {
+pub(crate) fn refused(store: &dyn Store, writes: Vec<Write>) -> StoreError {
     commit(store, writes).unwrap_err()
 }

@@ -36,6 +36,15 @@ fn damaged(sql: &str) -> (tempfile::TempDir, SqliteStore) {
             },
             Write::Source(id, full_text("s", "long")),
             Write::Events(id, vec![tool_started("a"), tool_started("b")]),
+            Write::PendingWrites(PendingWrites {
+                id: n.to_string(),
+                since_ms: 1,
+                label: Label::BOTTOM,
+                places: vec![PendingPlace {
+                    path: "/w".into(),
+                    writable: false,
+                }],
+            }),
             Write::FileLabel(
                 format!("/{n}"),
                 FileLabel {
@@ -103,6 +112,26 @@ fn a_label_is_read_with_spaces_and_in_any_case() {
         .unwrap()
         .label;
     assert_eq!(label, Label::untrusted(Classification::Internal));
+}
+
+#[test]
+fn what_may_be_writing_and_cannot_be_read_writes_everything_with_the_highest_label() {
+    for change in ["places = 'x'", "places = '[1]'", "places = CAST(x'ff' AS TEXT)"] {
+        let (_folder, store) = damaged(&format!("UPDATE pending_writes SET {change} WHERE id = '1'"));
+        let pending = run(store.pending_writes()).unwrap();
+        let everything = PendingPlace {
+            path: "/".into(),
+            writable: true,
+        };
+        assert_eq!(pending[0].label, Label::UNREADABLE, "{change}");
+        assert_eq!(pending[0].places, [everything], "{change}");
+    }
+    let (_folder, store) = damaged("UPDATE pending_writes SET classification = 'x' WHERE id = '1'");
+    let pending = run(store.pending_writes()).unwrap();
+    assert_eq!(
+        (pending[0].label, pending[0].places.len()),
+        (Label::UNREADABLE, 1)
+    );
 }
 
 #[test]

@@ -30,11 +30,12 @@ fn evaluation() -> Evaluation {
         rules: vec![RuleTrace {
             rule: RuleId::new("no-write-down"),
             outcome: RuleOutcome::Refused,
-            why: marked("may not go there"),
+            why: marked("may not go there").into(),
         }],
         taint_before: Label::BOTTOM,
         taint_after: SECRET,
         label: SECRET,
+        redactions: Vec::new(),
         explanation: Some(marked("wants to send")),
         told: Some(marked("is not allowed")),
     }
@@ -580,11 +581,26 @@ fn a_damaged_session_can_be_erased() {
 }
 
 #[test]
-fn a_store_in_memory_erases_as_well() {
-    let store = SqliteStore::in_memory().unwrap();
-    write_marked(&store, 1);
-    write_row(&store, 1, 1);
-    commit(&store, vec![Write::EraseSession(session(1))]).unwrap();
-    assert_eq!(run(store.entries(session(1))).unwrap(), vec![]);
-    commit(&store, vec![create(2)]).unwrap();
+fn a_store_in_memory_hashes_what_its_events_could_tell_too() {
+    let store = MemoryStore::new();
+    let made_up = happened(EventKind::ToolStarted {
+        call: CallId::new("call_2_0"),
+        tool: ToolName::new("made up by the model"),
+    });
+    let writes = vec![
+        Write::CreateSession(Box::new(new_session(1, Some("secret")))),
+        Write::Events(session(1), vec![tool_started("call_2_0"), made_up]),
+        Write::EraseSession(session(1)),
+    ];
+    commit(&store, writes).unwrap();
+    let stored = run(store.events(EventFilter::default())).unwrap();
+    let tools: Vec<&str> = stored
+        .iter()
+        .map(|stored| match &stored.event.kind {
+            EventKind::ToolStarted { tool, .. } => tool.as_str(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(tools[0], "read_file");
+    assert!(tools[1].starts_with("hash:"), "{tools:?}");
 }

@@ -37,6 +37,7 @@ fn pair(label: Label) -> Label2 {
 struct Model {
     sessions: BTreeMap<SessionId, Session>,
     files: BTreeMap<String, FileLabel>,
+    pending: BTreeMap<String, PendingWrites>,
     approvals: BTreeMap<ApprovalId, Approval>,
 }
 
@@ -259,6 +260,12 @@ impl Model {
             Write::FileLabel(path, label) => {
                 self.files.insert(path.clone(), *label);
             }
+            Write::PendingWrites(pending) => {
+                self.pending.insert(pending.id.clone(), pending.clone());
+            }
+            Write::WritesSettled(id) => {
+                self.pending.remove(id);
+            }
             Write::EraseSession(id) => {
                 let session = self.sessions.get_mut(id).ok_or("unknown")?;
                 *session = Session {
@@ -286,7 +293,7 @@ impl Model {
     }
 
     /// The same picture, read from a store.
-    fn read(store: &SqliteStore) -> Self {
+    fn read(store: &dyn Store) -> Self {
         run(async {
             let mut model = Self::default();
             let list = store.sessions().await.unwrap();
@@ -349,6 +356,9 @@ impl Model {
                     approval.erase();
                 }
                 model.approvals.insert(record.id, approval);
+            }
+            for work in store.pending_writes().await.unwrap() {
+                model.pending.insert(work.id.clone(), work);
             }
             for n in 0..3 {
                 let path = format!("/{n}");
@@ -446,6 +456,14 @@ fn write() -> impl Strategy<Value = Write> {
         2 => (id(), 0..2u8, text()).prop_map(|(id, n, text)| {
             Write::Source(id, full_text(&n.to_string(), &text))
         }),
+        2 => (0..3u8, any::<bool>(), 0..9i64).prop_map(|(n, begins, since_ms)| {
+            let id = n.to_string();
+            if !begins {
+                return Write::WritesSettled(id);
+            }
+            let places = vec![PendingPlace { path: format!("/{n}"), writable: begins }];
+            Write::PendingWrites(PendingWrites { id, since_ms, label: Label::BOTTOM, places })
+        }),
         3 => (id(), 0..3usize).prop_map(|(id, count)| Write::Events(id, vec![tool_started("c"); count])),
         1 => (0..3u8, any::<[u8; 32]>(), label()).prop_map(|(n, hash, label)| {
             Write::FileLabel(format!("/{n}"), FileLabel { hash, label })
@@ -464,17 +482,21 @@ proptest! {
     ) {
         let (_folder, path) = place();
         let mut store = open(&path);
+        let memory = MemoryStore::new();
         let mut model = Model::default();
         for (n, writes) in commits.into_iter().enumerate() {
             let expected = model.commit(&writes);
-            let given = commit(&store, writes);
-            prop_assert_eq!(given.as_ref().map(|_| ()).map_err(refusal), expected);
+            for store in [&store as &dyn Store, &memory] {
+                let given = commit(store, writes.clone());
+                prop_assert_eq!(given.as_ref().map(|_| ()).map_err(refusal), expected);
+            }
             if n == reopen_after {
                 run(store.close());
                 store = open(&path);
             }
         }
         prop_assert_eq!(Model::read(&store), model.clone().sorted());
+        prop_assert_eq!(Model::read(&memory), model.clone().sorted());
         run(store.close());
         prop_assert_eq!(Model::read(&open(&path)), model.sorted());
     }

@@ -407,10 +407,13 @@ fn a_title_is_of_the_first_message_a_person_wrote() {
 
 #[test]
 fn an_empty_commit_and_a_name_nobody_knows_are_fine() {
+    let (_folder, path) = place();
+    let store = open(&path);
+    let before = store.transactions();
+    assert_eq!(commit(&store, vec![]).unwrap(), Committed::default());
+    assert_eq!(store.transactions(), before);
     for (_folder, store) in stores() {
-        let before = store.transactions();
         assert_eq!(commit(&store, vec![]).unwrap(), Committed::default());
-        assert_eq!(store.transactions(), before);
         let write = Write::CallStarted {
             session: session(1),
             turn: turn(1),
@@ -427,21 +430,21 @@ fn an_empty_commit_and_a_name_nobody_knows_are_fine() {
 
 #[test]
 fn a_closed_store_says_so() {
-    for (_folder, store) in stores() {
-        let clone = store.clone();
-        run(async {
-            // What was queued before is done.
-            let (committed, ()) = futures::future::join(store.commit(vec![create(2)]), clone.close()).await;
-            committed.unwrap();
-            clone.close().await;
-            assert!(matches!(
-                store.commit(vec![create(3)]).await,
-                Err(StoreError::Closed { .. })
-            ));
-            assert!(matches!(
-                store.session(session(1)).await,
-                Err(StoreError::Closed { .. })
-            ));
-        });
-    }
+    let (_folder, path) = place();
+    let store = open(&path);
+    let clone = store.clone();
+    run(async {
+        // What was queued before is done.
+        let (committed, ()) = futures::future::join(store.commit(vec![create(2)]), clone.close()).await;
+        committed.unwrap();
+        clone.close().await;
+        assert!(matches!(
+            store.commit(vec![create(3)]).await,
+            Err(StoreError::Closed { .. })
+        ));
+        assert!(matches!(
+            store.session(session(1)).await,
+            Err(StoreError::Closed { .. })
+        ));
+    });
 }

@@ -203,7 +203,7 @@ async fn requests_are_prefixes(case: &dyn ProviderCase) {
         Ok(reply) => reply,
         Err(error) => panic!("a good answer is a reply, not {error}"),
     };
-    let mut history = first.history.clone();
+    let mut history = Vec::clone(&first.history);
     let mut calls = Vec::new();
     history.push(taken_in(2, *reply, &mut calls));
     let results = calls
@@ -273,7 +273,7 @@ fn request(history: Vec<Arc<Entry>>) -> ModelRequest {
         model: "model".into(),
         system: "Be exact.".into(),
         tools: Arc::new(ToolSet::new(vec![look])),
-        history,
+        history: Arc::new(history),
         tool_choice: ToolChoice::Auto,
     }
 }

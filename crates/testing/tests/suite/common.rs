@@ -22,7 +22,7 @@ pub(crate) fn asking(texts: &[&str]) -> ModelRequest {
         model: "m".into(),
         system: "".into(),
         tools: Arc::new(ToolSet::default()),
-        history: history.collect(),
+        history: Arc::new(history.collect()),
         tool_choice: ToolChoice::Auto,
     }
 }

@@ -4,7 +4,7 @@
 mod killing_store;
 
 use anyhow::Context as _;
-use killing_store::KillingStore;
+use killing_store::Killing;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fs::OpenOptions;
@@ -19,6 +19,7 @@ use tidegate_runtime::{
     ApprovalAnswer, ApprovalRequest, Approver, DataFolder, Runtime, SessionRequest, TurnOptions, Which,
 };
 use tidegate_store::{Durability, SqliteStore, Store};
+use tidegate_testing::MeddledStore;
 use tidegate_tests::crash::{Errand, Finished, SESSION};
 use tidegate_tools::{BoxFuture, CallContext, ToolError, TypedTool};
 
@@ -47,7 +48,7 @@ async fn run(errand: Errand) -> anyhow::Result<Finished> {
     let data = DataFolder::new(&errand.data);
     // What a killed process wrote is safe with the system; only loss of power asks for more.
     let store = SqliteStore::open(data.database(), Durability::Process)?;
-    let store = Arc::new(KillingStore::new(store, errand.kill));
+    let store = Arc::new(MeddledStore::new(Arc::new(store), Killing(errand.kill)));
 
     let provider = ProviderId::new("fake");
     let config = OpenAiConfig::new(provider.clone(), errand.base_url.parse()?);

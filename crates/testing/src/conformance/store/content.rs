@@ -2,8 +2,10 @@
 
 use super::made::*;
 use super::{Make, commit, read, refused};
-use tidegate_policy::SourceId;
-use tidegate_store::{CallState, EventFilter, StoreError, Write};
+use tidegate_policy::{Classification, Label, SourceId};
+use tidegate_store::{
+    CallState, EventFilter, FileLabel, FileLabelRange, PendingPlace, PendingWrites, StoreError, Write,
+};
 
 pub(super) async fn commits_happen_whole_or_not_at_all(make: Make<'_>) {
     let store = make().await;
@@ -198,4 +200,111 @@ pub(super) async fn file_labels_are_replaced(make: Make<'_>) {
         None,
         "paths are compared as they are"
     );
+}
+
+pub(super) async fn file_labels_are_found_by_range_and_label(make: Make<'_>) {
+    let store = make().await;
+    let labelled = |label| FileLabel { hash: [0; 32], label };
+    let secret = labelled(Label::untrusted(Classification::Restricted));
+    let inner = labelled(Label::untrusted(Classification::Internal));
+    let open = labelled(Label::BOTTOM);
+    let rows = [
+        ("/w", secret),
+        ("/w-b", secret),
+        ("/w/a", inner),
+        ("/w/a-b", secret),
+        ("/w/a/deep", secret),
+        ("/w/a0", open),
+        ("/w/é", secret),
+        ("/w/\0ff", inner),
+        ("/x", secret),
+    ];
+    let writes = rows.map(|(path, label)| Write::FileLabel(path.into(), label));
+    commit(&*store, writes.to_vec()).await;
+    let found = async |from: &str, until: &str, not_within, limit| {
+        let range = FileLabelRange {
+            from: from.into(),
+            until: until.into(),
+            not_within,
+            limit,
+        };
+        let found = read(store.file_labels(range).await);
+        found.into_iter().map(|(path, _)| path).collect::<Vec<_>>()
+    };
+    let internal = Label::untrusted(Classification::Internal);
+    let trusted = Label::trusted(Classification::Restricted);
+    for (from, until, not_within, limit, expected) in [
+        ("/w/", "/w0", internal, 9, vec!["/w/a-b", "/w/a/deep", "/w/é"]),
+        ("/w/", "/w0", internal, 1, vec!["/w/a-b"]),
+        ("/w/", "/w0", internal, 0, vec![]),
+        ("/w/", "/w0", Label::UNREADABLE, 9, vec![]),
+        (
+            "/w/",
+            "/w0",
+            trusted,
+            9,
+            vec!["/w/\0ff", "/w/a", "/w/a-b", "/w/a/deep", "/w/é"],
+        ),
+        ("/w/a", "/w/a/", Label::BOTTOM, 9, vec!["/w/a", "/w/a-b"]),
+        ("/w/a\0", "/w0", internal, 1, vec!["/w/a-b"]),
+        ("/w0", "/w/", Label::BOTTOM, 9, vec![]),
+    ] {
+        let labels = found(from, until, not_within, limit).await;
+        assert_eq!(
+            labels, expected,
+            "{from:?} to {until:?}, not within {not_within}, {limit}"
+        );
+    }
+}
+
+pub(super) async fn what_may_be_writing_is_kept_until_it_is_settled(make: Make<'_>) {
+    let store = make().await;
+    let pending = |id: &str, since_ms| PendingWrites {
+        id: id.into(),
+        since_ms,
+        label: Label::untrusted(Classification::Confidential),
+        places: vec![
+            PendingPlace {
+                path: "/w".into(),
+                writable: true,
+            },
+            PendingPlace {
+                path: "/w/é\0ff".into(),
+                writable: false,
+            },
+        ],
+    };
+    commit(
+        &*store,
+        vec![
+            Write::PendingWrites(pending("b", 1)),
+            Write::PendingWrites(pending("a", 2)),
+        ],
+    )
+    .await;
+    commit(&*store, vec![Write::PendingWrites(pending("b", 3))]).await;
+    assert_eq!(
+        read(store.pending_writes().await),
+        [pending("a", 2), pending("b", 3)]
+    );
+    // A commit that fails leaves everything as it was.
+    let failing = vec![
+        Write::WritesSettled("a".into()),
+        Write::PendingWrites(pending("c", 4)),
+        Write::FileLabel("/w/a".into(), file_label(1)),
+        Write::Source(session(404), text("s1", "x")),
+    ];
+    assert!(store.commit(failing).await.is_err());
+    assert_eq!(
+        read(store.pending_writes().await),
+        [pending("a", 2), pending("b", 3)]
+    );
+    let settled = vec![
+        Write::FileLabel("/w/a".into(), file_label(1)),
+        Write::WritesSettled("a".into()),
+        Write::WritesSettled("nobody".into()),
+    ];
+    commit(&*store, settled).await;
+    assert_eq!(read(store.pending_writes().await), [pending("b", 3)]);
+    assert_eq!(read(store.file_label("/w/a").await), Some(file_label(1)));
 }

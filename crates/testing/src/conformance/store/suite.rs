@@ -42,6 +42,8 @@ pub async fn store(make: Make<'_>) {
     content::calls_are_journalled(make).await;
     content::texts_do_not_change(make).await;
     content::file_labels_are_replaced(make).await;
+    content::file_labels_are_found_by_range_and_label(make).await;
+    content::what_may_be_writing_is_kept_until_it_is_settled(make).await;
     events::are_numbered_without_a_gap(make).await;
     events::are_found_by_filter(make).await;
     events::many_writers_lose_nothing(make).await;

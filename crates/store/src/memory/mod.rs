@@ -1,0 +1,7 @@
+//! The store that keeps nothing: plain values in memory.
+
+mod commit;
+mod session;
+mod store;
+
+pub use store::MemoryStore;

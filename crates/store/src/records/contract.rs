@@ -1,0 +1,163 @@
+//! The trait.
+
+use super::item::{ChunkRecord, Item, MemoryRecord, MemoryVersion, PointId, SourceRecord};
+use super::registry::ResourceRecord;
+use super::vectors::{Collection, ModelRecord};
+use super::write::{RecordWrite, RecordsCommit};
+use crate::{BoxFuture, StoreError};
+use std::ops::Range;
+use std::sync::Arc;
+use tidegate_policy::{MemoryId, SourceId, UserId};
+
+/// Which memories. Each field that is none asks for nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryQuery {
+    /// Whose.
+    pub user: Option<UserId>,
+    /// With these ids.
+    pub ids: Option<Vec<PointId>>,
+    /// With this name.
+    pub memory_id: Option<MemoryId>,
+    /// Whether vectors are wanted too.
+    pub vectors: bool,
+}
+
+/// Which chunks. Each field that is none asks for nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChunkQuery {
+    /// Whose.
+    pub user: Option<UserId>,
+    /// Of this conversation.
+    pub chat: Option<Arc<str>>,
+    /// Of the source of this name.
+    pub source: Option<SourceId>,
+    /// With these ids.
+    pub ids: Option<Vec<PointId>>,
+    /// At these places of their sources.
+    pub ordinals: Option<Range<u32>>,
+    /// Whether vectors are wanted too.
+    pub vectors: bool,
+}
+
+/// Which sources or resources. Each field that is none asks for nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceQuery {
+    /// Whose.
+    pub user: Option<UserId>,
+    /// Of this conversation.
+    pub chat: Option<Arc<str>>,
+    /// Of this name.
+    pub source: Option<SourceId>,
+}
+
+/// Items without staged vectors of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnstagedQuery {
+    /// The collection.
+    pub collection: Collection,
+    /// The model.
+    pub model: String,
+    /// Those behind this id, in the order of ids; from the first if none.
+    pub after: Option<PointId>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// One change of the journal: the last of its item.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// Its number.
+    pub sequence: u64,
+    /// The collection.
+    pub collection: Collection,
+    /// The item.
+    pub id: PointId,
+    /// The item as it is now; none if it was deleted.
+    pub item: Option<Item>,
+}
+
+/// How much there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordsStatistics {
+    /// Memories, in all states.
+    pub memories: u64,
+    /// Chunks.
+    pub chunks: u64,
+    /// Sources.
+    pub sources: u64,
+    /// The last number of the journal; 0 of records that were never written.
+    pub sequence: u64,
+}
+
+/// Durable records. All methods may be called from many tasks at once, on any runtime.
+///
+/// Records know nothing of clearances: who asks has to leave out what may not be seen.
+pub trait Records: Send + Sync {
+    /// Makes all `writes` happen in order, or none. Durable when it returns. Dropping the future does not take it
+    /// back: once polled, it may still happen.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing was written then.
+    fn commit(&self, writes: Vec<RecordWrite>) -> BoxFuture<'_, Result<RecordsCommit, StoreError>>;
+
+    /// Memories, in the order of their ids.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedRow`] if one cannot be read.
+    fn memories(&self, query: MemoryQuery) -> BoxFuture<'_, Result<Vec<MemoryRecord>, StoreError>>;
+
+    /// The earlier versions of a memory, oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedRow`] if one cannot be read.
+    fn history(&self, id: PointId) -> BoxFuture<'_, Result<Vec<MemoryVersion>, StoreError>>;
+
+    /// Chunks, in the order of user, chat, source and place.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedRow`] if one cannot be read.
+    fn chunks(&self, query: ChunkQuery) -> BoxFuture<'_, Result<Vec<ChunkRecord>, StoreError>>;
+
+    /// Sources, in the order of user, chat and name.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedRow`] if one cannot be read.
+    fn memory_sources(&self, query: SourceQuery) -> BoxFuture<'_, Result<Vec<SourceRecord>, StoreError>>;
+
+    /// Rows of the registry, in the order of user, chat and name.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedRow`] if one cannot be read.
+    fn resources(&self, query: SourceQuery) -> BoxFuture<'_, Result<Vec<ResourceRecord>, StoreError>>;
+
+    /// The model of the records; none before the first was set.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedRow`] if it cannot be read.
+    fn model(&self) -> BoxFuture<'_, Result<Option<ModelRecord>, StoreError>>;
+
+    /// Items without staged vectors of a model, in the order of their ids, without any vectors.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedRow`] if one cannot be read.
+    fn unstaged(&self, query: UnstagedQuery) -> BoxFuture<'_, Result<Vec<Item>, StoreError>>;
+
+    /// A number by name; none if it was never set.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file cannot be read.
+    fn mark<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<u64>, StoreError>>;
+
+    /// The journal behind number `after`, ascending, at most `limit` changes. Each item appears once, with its last
+    /// change; items come with vectors.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedRow`] if an item cannot be read.
+    fn changes(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Change>, StoreError>>;
+
+    /// How much there is.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file cannot be read.
+    fn statistics(&self) -> BoxFuture<'_, Result<RecordsStatistics, StoreError>>;
+}
