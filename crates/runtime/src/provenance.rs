@@ -189,9 +189,12 @@ fn read_results(
         let text = joined_text(&result.content);
         let outcome = match result.status {
             ResultStatus::Ok => ToolOutcome::Text(&text),
-            ResultStatus::Error | ResultStatus::Unknown | ResultStatus::NotRun | ResultStatus::Refused => {
-                ToolOutcome::Error(&text)
-            }
+            // In the place of what is withheld stands a fixed text.
+            ResultStatus::Withheld
+            | ResultStatus::Error
+            | ResultStatus::Unknown
+            | ResultStatus::NotRun
+            | ResultStatus::Refused => ToolOutcome::Error(&text),
         };
         ledger.tool_result(&call.id, &tool.definition().policy, &arguments, outcome);
     }
