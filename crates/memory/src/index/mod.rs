@@ -1,0 +1,12 @@
+//! Indexes of vectors, and how they follow the records.
+
+mod contract;
+mod exact;
+mod follower;
+mod lexical;
+mod point;
+
+pub use contract::{IndexChange, IndexHit, IndexSearch, Leg, VectorIndex};
+pub use exact::ExactIndex;
+pub(crate) use follower::{Follower, Legs};
+pub use point::{IndexFilter, IndexPoint, PointPayload, lexical_vector};

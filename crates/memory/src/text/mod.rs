@@ -1,0 +1,9 @@
+//! Words: how texts are taken apart for search.
+
+mod difference;
+mod language;
+mod words;
+
+pub(crate) use difference::{differs, similarity};
+pub(crate) use language::{Language, language_of};
+pub(crate) use words::{content_words, fold, hash_of, is_stop_word, terms, words};
