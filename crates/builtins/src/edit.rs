@@ -5,7 +5,7 @@ use crate::error::Failure;
 use crate::path::shown;
 use crate::place::Target;
 use crate::read::{Content, look_again, read, source};
-use crate::tool::{FileTool, Preparation, definition};
+use crate::tool::{FileTool, Preparation, definition, local_write};
 use crate::write::{aim, parse_writable, require_size};
 use crate::{FileError, Workspace};
 use schemars::JsonSchema;
@@ -48,7 +48,9 @@ impl FileTool for EditFile {
     type Arguments = Arguments;
 
     fn definition() -> ToolDefinition {
-        definition::<Arguments>("edit_file", include_str!("../templates/edit_file.txt"), &["path"])
+        let definition =
+            definition::<Arguments>("edit_file", include_str!("../templates/edit_file.txt"), &["path"]);
+        local_write(definition, &["old_text", "new_text", "replace_all"])
     }
 
     fn prepare(workspace: Arc<Workspace>, arguments: Arguments, context: CallContext) -> Preparation {

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use tidegate_message::ToolSpec;
-use tidegate_policy::{Classification, Label, Role, ToolPolicy};
+use tidegate_policy::{ActionClass, Classification, Label, Role, RowFields, ToolIntegrity, ToolPolicy};
 use tidegate_tools::{
     BoxFuture, CallContext, PreparedCall, Tool, ToolDefinition, ToolError, arguments_schema,
 };
@@ -67,10 +67,24 @@ pub(crate) fn definition<A: JsonSchema>(
                 .map(|&argument| argument.into())
                 .collect(),
             approval: false,
-            integrity: tidegate_policy::ToolIntegrity::default(),
+            // What a tool here returns is content, and names no objects.
+            integrity: ToolIntegrity {
+                rows: RowFields::none(),
+                ..ToolIntegrity::default()
+            },
         },
         timeout: None,
     }
+}
+
+/// The same for a tool that changes something in the owner's own place; these arguments of it are payload only.
+pub(crate) fn local_write(mut definition: ToolDefinition, content_arguments: &[&str]) -> ToolDefinition {
+    definition.policy.integrity.action = ActionClass::LocalWrite;
+    definition.policy.integrity.content_arguments = content_arguments
+        .iter()
+        .map(|&argument| argument.into())
+        .collect();
+    definition
 }
 
 /// A file tool over its workspace.

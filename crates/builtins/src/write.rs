@@ -5,7 +5,7 @@ use crate::error::Failure;
 use crate::path::{is_temporary_name, parse_file, shown};
 use crate::place::{Aim, Target};
 use crate::stop::blocking;
-use crate::tool::{FileTool, Preparation, definition};
+use crate::tool::{FileTool, Preparation, definition, local_write};
 use crate::{FileError, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -30,11 +30,12 @@ impl FileTool for WriteFile {
     type Arguments = Arguments;
 
     fn definition() -> ToolDefinition {
-        definition::<Arguments>(
+        let definition = definition::<Arguments>(
             "write_file",
             include_str!("../templates/write_file.txt"),
             &["path"],
-        )
+        );
+        local_write(definition, &["content"])
     }
 
     fn prepare(workspace: Arc<Workspace>, arguments: Arguments, context: CallContext) -> Preparation {

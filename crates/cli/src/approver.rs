@@ -100,11 +100,10 @@ pub(crate) fn shown(request: &ApprovalRequest) -> Vec<String> {
 }
 
 fn control_lines(control: &ControlValue) -> Vec<String> {
-    let origin = match &control.origin {
-        ValueOrigin::Person { entry } => format!("you wrote it (message {entry})"),
-        ValueOrigin::Result { tool, entry } => format!("from a result of {tool} (message {entry})"),
-        ValueOrigin::Model => "the model wrote it".to_owned(),
-        ValueOrigin::Unclear => "too short to tell who wrote it".to_owned(),
+    let origin = match (&control.judged, &control.origin) {
+        (Some(judged), _) if judged.trusted => judged.why.clone(),
+        (Some(judged), _) => format!("not yours: {}", judged.why),
+        (None, origin) => seen_before(origin),
     };
     let mut lines = vec![format!("{:<8} {}   ← {origin}", control.argument, control.value)];
     if !control.unusual.is_empty() {
@@ -116,6 +115,15 @@ fn control_lines(control: &ControlValue) -> Vec<String> {
             .map(|warning| format!("       ⚠ {warning}")),
     );
     lines
+}
+
+fn seen_before(origin: &ValueOrigin) -> String {
+    match origin {
+        ValueOrigin::Person { entry } => format!("you wrote it (message {entry})"),
+        ValueOrigin::Result { tool, entry } => format!("from a result of {tool} (message {entry})"),
+        ValueOrigin::Model => "the model wrote it".to_owned(),
+        ValueOrigin::Unclear => "too short to tell who wrote it".to_owned(),
+    }
 }
 
 /// What may be read as something else: words of mixed scripts, and words that look like plain ASCII and are not.

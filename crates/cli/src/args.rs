@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use tidegate_message::{EventKind, ModelPolicy};
-use tidegate_policy::{ApprovalId, Classification, SessionName};
+use tidegate_policy::{ApprovalId, Classification, EventId, Hook, Integrity, SessionName};
 
 /// Agents that keep secrets: data moves up in classification and never down.
 #[derive(Debug, Parser)]
@@ -57,7 +57,7 @@ pub(crate) enum Command {
     },
     /// What happened: every model call, tool call and policy decision.
     Events(EventsArgs),
-    /// Look at what the policy decides, and why.
+    /// Check rules, try calls, explain decisions.
     Policy {
         #[command(subcommand)]
         command: PolicyCommand,
@@ -144,12 +144,6 @@ pub(crate) enum ApprovalsCommand {
 pub(crate) struct ApprovalArg {
     /// The id of the approval: a_ and 32 hex digits.
     pub(crate) id: ApprovalId,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum PolicyCommand {
-    /// Judge recorded traces step by step, as a session would.
-    Replay(TracesArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -263,6 +257,62 @@ pub(crate) enum ConfigCommand {
         /// The file.
         file: PathBuf,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Check the custom rules and show them in the order they are looked at.
+    Check {
+        /// Check the rules of this tidegate.toml instead of the one in use.
+        file: Option<PathBuf>,
+    },
+    /// Show what rules may look at.
+    Fields {
+        /// At this hook; without it, the hooks there are.
+        #[arg(value_parser = hook)]
+        hook: Option<Hook>,
+    },
+    /// Show what the gate would say to a call; nothing is run.
+    Simulate(SimulateArgs),
+    /// Judge recorded traces step by step, as a session would.
+    Replay(TracesArgs),
+    /// Explain a decision: what wanted to flow where, which rule decided, what would make it possible.
+    Explain {
+        /// The event's id, a session's id and a number: s_…:12, as `tidegate events` prints them.
+        event: EventId,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SimulateArgs {
+    /// The tool.
+    pub(crate) tool: String,
+    /// Its arguments as JSON.
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub(crate) args: String,
+    /// The level of the session that would call it.
+    #[arg(long, value_name = "LEVEL", default_value = "PUBLIC")]
+    pub(crate) taint: Classification,
+    /// Whether that session has read anything untrusted.
+    #[arg(long, value_name = "INTEGRITY", default_value = "TRUSTED")]
+    pub(crate) integrity: Integrity,
+    /// What the owner would have asked for: it licenses calls.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) task: Option<String>,
+    /// As if somebody were there to be asked.
+    #[arg(long)]
+    pub(crate) attended: bool,
+    /// In whose name [default: local].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// The workspace folder [default: the current folder].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+}
+
+fn hook(text: &str) -> Result<Hook, String> {
+    let known = Hook::ALL.into_iter().find(|hook| hook.as_str() == text);
+    known.ok_or_else(|| format!("there are: {}", Hook::ALL.map(Hook::as_str).join(", ")))
 }
 
 /// A task says something.

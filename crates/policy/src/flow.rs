@@ -1,8 +1,8 @@
 //! What the gate is asked: a movement of data, and the facts about it that the caller gathered.
 
 use crate::{
-    AgentFlow, CallFacts, Caller, Classification, Hook, IntegrityFacts, Label, McpFlow, ResetFlow, Role, SecretFlow,
-    Taint, ToolIntegrity, ToolName,
+    AgentFlow, CallFacts, Caller, Classification, Hook, IntegrityFacts, Label, McpFlow, ResetFlow, Role,
+    SecretFlow, Taint, ToolIntegrity, ToolName,
 };
 use serde::{Deserialize, Serialize};
 

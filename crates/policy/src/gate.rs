@@ -11,8 +11,8 @@ mod wording;
 
 use crate::rules::RuleSet;
 use crate::{
-    Decision, Evaluation, Flow, FlowKind, Hook, Label, Redactor, RuleId, RuleOutcome, RuleTrace, SecretScopes,
-    SessionFacts, UnknownRedaction, escaped,
+    Decision, Evaluation, Flow, FlowKind, Hook, Label, Redactor, RuleId, RuleOutcome, RuleTrace,
+    SecretScopes, SessionFacts, UnknownRedaction, escaped,
 };
 use custom::{
     AgentSubject, CallSubject, ContextSubject, McpSubject, OutputSubject, ResetSubject, ResponseSubject,
@@ -324,7 +324,8 @@ impl Judging<'_> {
             Verdict::Refused(refusal) => (Ruling::Refused, RuleOutcome::Refused, refusal),
             Verdict::Asked(refusal) => (Ruling::Asked, RuleOutcome::Asked, refusal),
         };
-        self.evaluation.trace(rule.clone(), outcome, refusal.why.as_str().into());
+        self.evaluation
+            .trace(rule.clone(), outcome, refusal.why.as_str().into());
         self.evaluation.taint_after = self.evaluation.taint_before;
         self.refused = ruling == Ruling::Refused;
         self.evaluation.settle(rule, ruling, refusal);

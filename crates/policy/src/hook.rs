@@ -128,7 +128,11 @@ impl fmt::Display for FieldKind {
             Self::Texts => f.write_str("texts"),
             Self::Number => f.write_str("number"),
             Self::Boolean => f.write_str("boolean"),
-            Self::Level => write!(f, "level: {}", Classification::ALL.map(Classification::as_str).join(", ")),
+            Self::Level => write!(
+                f,
+                "level: {}",
+                Classification::ALL.map(Classification::as_str).join(", ")
+            ),
             Self::Role => write!(f, "role: {}", Role::ALL.map(Role::as_str).join(", ")),
             Self::Word(words) => write!(f, "one of {}", words.join(", ")),
             Self::Argument => f.write_str("any value"),
@@ -250,14 +254,42 @@ const fn field(name: FieldName, kind: FieldKind, meaning: &'static str) -> Field
 }
 
 const COMMON: [Field; 8] = [
-    field(FieldName::Taint, FieldKind::Level, "the session's level before this"),
-    field(FieldName::Integrity, INTEGRITIES, "the session's integrity before this"),
-    field(FieldName::Clearance, FieldKind::Level, "the highest level the session may read"),
-    field(FieldName::User, FieldKind::Text, "the user in whose name it happens"),
+    field(
+        FieldName::Taint,
+        FieldKind::Level,
+        "the session's level before this",
+    ),
+    field(
+        FieldName::Integrity,
+        INTEGRITIES,
+        "the session's integrity before this",
+    ),
+    field(
+        FieldName::Clearance,
+        FieldKind::Level,
+        "the highest level the session may read",
+    ),
+    field(
+        FieldName::User,
+        FieldKind::Text,
+        "the user in whose name it happens",
+    ),
     field(FieldName::Role, FieldKind::Role, "the role of that user"),
-    field(FieldName::SessionName, FieldKind::Text, "the session's name, if it has one"),
-    field(FieldName::Channel, FieldKind::Text, "the channel that opened the session, if one did"),
-    field(FieldName::Attended, FieldKind::Boolean, "whether somebody is there to be asked"),
+    field(
+        FieldName::SessionName,
+        FieldKind::Text,
+        "the session's name, if it has one",
+    ),
+    field(
+        FieldName::Channel,
+        FieldKind::Text,
+        "the channel that opened the session, if one did",
+    ),
+    field(
+        FieldName::Attended,
+        FieldKind::Boolean,
+        "whether somebody is there to be asked",
+    ),
 ];
 
 const ARGUMENT: Field = field(
@@ -273,9 +305,17 @@ const ARGUMENTS_TEXT: Field = field(
 );
 
 const CONTEXT: [Field; 5] = [
-    field(FieldName::What, FieldKind::Text, "what it is, such as \"the task\""),
+    field(
+        FieldName::What,
+        FieldKind::Text,
+        "what it is, such as \"the task\"",
+    ),
     field(FieldName::Text, FieldKind::Text, "the text that enters"),
-    field(FieldName::TextLength, FieldKind::Number, "its length in characters"),
+    field(
+        FieldName::TextLength,
+        FieldKind::Number,
+        "its length in characters",
+    ),
     field(FieldName::Level, FieldKind::Level, "the level of the text"),
     field(FieldName::TextIntegrity, INTEGRITIES, "the integrity of the text"),
 ];
@@ -284,42 +324,126 @@ const CALL: [Field; 14] = [
     field(FieldName::Tool, FieldKind::Text, "the tool's name"),
     ARGUMENT,
     ARGUMENTS_TEXT,
-    field(FieldName::Action, FieldKind::Word(&ACTIONS), "the class of its effect"),
-    field(FieldName::Consequential, FieldKind::Boolean, "whether it changes something outside"),
-    field(FieldName::Parallel, FieldKind::Number, "how many calls the model's message holds"),
-    field(FieldName::Sinks, FieldKind::Texts, "what it writes or sends to, by name"),
-    field(FieldName::SinkLevel, FieldKind::Level, "the least of what its sinks may receive"),
-    field(FieldName::Sources, FieldKind::Texts, "what it reads or sends along, by name"),
-    field(FieldName::SourceLevel, FieldKind::Level, "the highest level it may bring into the context"),
-    field(FieldName::Carries, FieldKind::Level, "the level of what it would carry to its sinks"),
-    field(FieldName::Paths, FieldKind::Texts, "files and folders it touches, relative to the workspace"),
-    field(FieldName::UrlHost, FieldKind::Texts, "hosts it talks to, in lower case"),
-    field(FieldName::Recipients, FieldKind::Texts, "those who receive what it sends"),
+    field(
+        FieldName::Action,
+        FieldKind::Word(&ACTIONS),
+        "the class of its effect",
+    ),
+    field(
+        FieldName::Consequential,
+        FieldKind::Boolean,
+        "whether it changes something outside",
+    ),
+    field(
+        FieldName::Parallel,
+        FieldKind::Number,
+        "how many calls the model's message holds",
+    ),
+    field(
+        FieldName::Sinks,
+        FieldKind::Texts,
+        "what it writes or sends to, by name",
+    ),
+    field(
+        FieldName::SinkLevel,
+        FieldKind::Level,
+        "the least of what its sinks may receive",
+    ),
+    field(
+        FieldName::Sources,
+        FieldKind::Texts,
+        "what it reads or sends along, by name",
+    ),
+    field(
+        FieldName::SourceLevel,
+        FieldKind::Level,
+        "the highest level it may bring into the context",
+    ),
+    field(
+        FieldName::Carries,
+        FieldKind::Level,
+        "the level of what it would carry to its sinks",
+    ),
+    field(
+        FieldName::Paths,
+        FieldKind::Texts,
+        "files and folders it touches, relative to the workspace",
+    ),
+    field(
+        FieldName::UrlHost,
+        FieldKind::Texts,
+        "hosts it talks to, in lower case",
+    ),
+    field(
+        FieldName::Recipients,
+        FieldKind::Texts,
+        "those who receive what it sends",
+    ),
 ];
 
 const RESPONSE: [Field; 7] = [
     field(FieldName::Tool, FieldKind::Text, "the tool's name"),
-    field(FieldName::Consequential, FieldKind::Boolean, "whether it changes something outside"),
-    field(FieldName::Status, FieldKind::Word(&RESPONSE_STATUSES), "how the tool ended"),
+    field(
+        FieldName::Consequential,
+        FieldKind::Boolean,
+        "whether it changes something outside",
+    ),
+    field(
+        FieldName::Status,
+        FieldKind::Word(&RESPONSE_STATUSES),
+        "how the tool ended",
+    ),
     field(FieldName::Text, FieldKind::Text, "the text of the result"),
-    field(FieldName::TextLength, FieldKind::Number, "its length in characters"),
+    field(
+        FieldName::TextLength,
+        FieldKind::Number,
+        "its length in characters",
+    ),
     field(FieldName::Level, FieldKind::Level, "the level of the result"),
-    field(FieldName::TextIntegrity, INTEGRITIES, "the integrity of the result"),
+    field(
+        FieldName::TextIntegrity,
+        INTEGRITIES,
+        "the integrity of the result",
+    ),
 ];
 
 const OUTPUT: [Field; 5] = [
     field(FieldName::Text, FieldKind::Text, "the text that leaves"),
-    field(FieldName::TextLength, FieldKind::Number, "its length in characters"),
-    field(FieldName::Reader, FieldKind::Text, "who reads it: a user, or a channel it is sent to"),
-    field(FieldName::ReaderLevel, FieldKind::Level, "the highest level they may read"),
-    field(FieldName::Recipients, FieldKind::Texts, "those it is sent to, where it is a message"),
+    field(
+        FieldName::TextLength,
+        FieldKind::Number,
+        "its length in characters",
+    ),
+    field(
+        FieldName::Reader,
+        FieldKind::Text,
+        "who reads it: a user, or a channel it is sent to",
+    ),
+    field(
+        FieldName::ReaderLevel,
+        FieldKind::Level,
+        "the highest level they may read",
+    ),
+    field(
+        FieldName::Recipients,
+        FieldKind::Texts,
+        "those it is sent to, where it is a message",
+    ),
 ];
 
 const SECRET: [Field; 4] = [
     field(FieldName::Secret, FieldKind::Text, "the secret's name"),
     field(FieldName::Tool, FieldKind::Text, "the tool that would get it"),
-    field(FieldName::SecretArgument, FieldKind::Text, "the argument it stands in, with dots"),
-    field(FieldName::UrlHost, FieldKind::Texts, "hosts the call talks to, in lower case"),
+    field(
+        FieldName::SecretArgument,
+        FieldKind::Text,
+        "the argument it stands in, with dots",
+    ),
+    field(
+        FieldName::UrlHost,
+        FieldKind::Texts,
+        "hosts the call talks to, in lower case",
+    ),
 ];
 
 const RESET: [Field; 1] = [field(
@@ -331,16 +455,44 @@ const RESET: [Field; 1] = [field(
 const AGENT: [Field; 5] = [
     field(FieldName::Kind, FieldKind::Word(&AGENT_KINDS), "what starts"),
     field(FieldName::Text, FieldKind::Text, "the task"),
-    field(FieldName::TextLength, FieldKind::Number, "the length of the task in characters"),
-    field(FieldName::RequestedLevel, FieldKind::Level, "the level it starts at"),
-    field(FieldName::Depth, FieldKind::Number, "how many agents deep it is; 1 for one the main agent starts"),
+    field(
+        FieldName::TextLength,
+        FieldKind::Number,
+        "the length of the task in characters",
+    ),
+    field(
+        FieldName::RequestedLevel,
+        FieldKind::Level,
+        "the level it starts at",
+    ),
+    field(
+        FieldName::Depth,
+        FieldKind::Number,
+        "how many agents deep it is; 1 for one the main agent starts",
+    ),
 ];
 
 const MCP: [Field; 6] = [
-    field(FieldName::Server, FieldKind::Text, "the server's name in the configuration"),
-    field(FieldName::Tool, FieldKind::Text, "the tool's name as the server has it"),
-    field(FieldName::Status, FieldKind::Word(&MCP_STATUSES), "the server's status"),
-    field(FieldName::ServerLevel, FieldKind::Level, "the highest level the server may be sent"),
+    field(
+        FieldName::Server,
+        FieldKind::Text,
+        "the server's name in the configuration",
+    ),
+    field(
+        FieldName::Tool,
+        FieldKind::Text,
+        "the tool's name as the server has it",
+    ),
+    field(
+        FieldName::Status,
+        FieldKind::Word(&MCP_STATUSES),
+        "the server's status",
+    ),
+    field(
+        FieldName::ServerLevel,
+        FieldKind::Level,
+        "the highest level the server may be sent",
+    ),
     ARGUMENT,
     ARGUMENTS_TEXT,
 ];

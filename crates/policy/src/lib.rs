@@ -63,18 +63,18 @@ pub use integrity::{
     RowFields, ToolIntegrity, TrustedFields, ValueOrigin,
 };
 pub use label::{Classification, Integrity, Label, ParseLabelError};
-pub use log::{KeyedHash, logged_url};
 pub use licence::{ActionFamily, ActionWords, ActionWordsError, ObjectClass};
+pub use log::{KeyedHash, logged_url};
 pub use path::{PathLabel, PathRule, PathRules, PathRulesBuilder, PathRulesError};
 pub use provenance::{ProvenanceLedger, ToolOutcome};
 pub use redact::{JsonStep, JsonText, Redacted, Redactor, UnknownRedaction};
 pub use role::{ParseRoleError, Role};
 pub use rules::{
-    Action, CustomOutcome, CustomVerdict, Fact, Facts, Operator, Rule, RuleError, RuleErrors, RuleProblem, RuleSet,
-    RuleWarning,
+    Action, CustomOutcome, CustomVerdict, Fact, Facts, Operator, Rule, RuleError, RuleErrors, RuleProblem,
+    RuleSet, RuleWarning,
 };
 pub use secret::{
-    Placeholder, ScopeProblem, ScopeRefusal, Scrubbed, Scrubber, SecretError, SecretName, SecretScope, SecretScopeError,
-    SecretScopes, SecretValues, SubstitutedArguments, placeholders,
+    Placeholder, ScopeProblem, ScopeRefusal, Scrubbed, Scrubber, SecretError, SecretName, SecretScope,
+    SecretScopeError, SecretScopes, SecretValues, SubstitutedArguments, placeholders,
 };
 pub use taint::{Escalation, Origin, Taint};

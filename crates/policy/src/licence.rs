@@ -19,7 +19,10 @@ use std::collections::BTreeSet;
 /// The typed pieces of a short text.
 pub(crate) fn pieces_of(text: &str, vocabulary: &Vocabulary) -> Vec<Shape> {
     let text = Text::read(text, vocabulary);
-    pieces(&text, vocabulary).into_iter().map(|piece| piece.shape).collect()
+    pieces(&text, vocabulary)
+        .into_iter()
+        .map(|piece| piece.shape)
+        .collect()
 }
 
 /// The web addresses in a text, whole.

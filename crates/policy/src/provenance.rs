@@ -4,6 +4,6 @@ mod ledger;
 mod nouns;
 mod structure;
 
-pub(crate) use ledger::{Row, TrustedField, argument_texts};
 pub use ledger::{ProvenanceLedger, ToolOutcome};
+pub(crate) use ledger::{Row, TrustedField, argument_texts};
 pub(crate) use nouns::{ToolNouns, name_words, nouns_of, singular};

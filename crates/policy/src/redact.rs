@@ -66,7 +66,10 @@ impl RuleSet {
     /// If one of them is not there, or does not redact.
     pub fn redactor(&self, hook: Hook, rules: &[RuleId]) -> Result<Redactor<'_>, UnknownRedaction> {
         let find = |id: &RuleId| {
-            let rule = self.at(hook).iter().find(|rule| rule.id() == id && rule.pattern().is_some());
+            let rule = self
+                .at(hook)
+                .iter()
+                .find(|rule| rule.id() == id && rule.pattern().is_some());
             rule.ok_or_else(|| UnknownRedaction {
                 rule: id.clone(),
                 hook,
@@ -118,7 +121,9 @@ impl Redactor<'_> {
             }
         }
         let by = self.rules.iter().zip(found);
-        let by = by.filter_map(|(rule, found)| found.then(|| rule.id().clone())).collect();
+        let by = by
+            .filter_map(|(rule, found)| found.then(|| rule.id().clone()))
+            .collect();
         let finds = merged(finds);
         let mut start = 0;
         let text = parts
@@ -136,23 +141,23 @@ impl Redactor<'_> {
     /// each by its path decides how. Names of members and all other values stay.
     ///
     /// Parts follow each other as they stand in the value: entries in order, members by name.
-    pub fn json(
-        &self,
-        value: &Value,
-        choose: &dyn Fn(&[JsonStep<'_>]) -> JsonText,
-    ) -> Redacted<Value> {
+    pub fn json(&self, value: &Value, choose: &dyn Fn(&[JsonStep<'_>]) -> JsonText) -> Redacted<Value> {
         let mut value = value.clone();
         let mut parts = Vec::new();
         let mut by: Vec<RuleId> = Vec::new();
-        visit(&mut value, &mut Vec::new(), &mut |path, text| match choose(path) {
-            JsonText::Untouched => {}
-            JsonText::Alone => {
-                let redacted = self.text(text);
-                *text = redacted.text;
-                by.extend(redacted.by);
-            }
-            JsonText::Part => parts.push(text.clone()),
-        });
+        visit(
+            &mut value,
+            &mut Vec::new(),
+            &mut |path, text| match choose(path) {
+                JsonText::Untouched => {}
+                JsonText::Alone => {
+                    let redacted = self.text(text);
+                    *text = redacted.text;
+                    by.extend(redacted.by);
+                }
+                JsonText::Part => parts.push(text.clone()),
+            },
+        );
         let borrowed: Vec<&str> = parts.iter().map(String::as_str).collect();
         let redacted = self.parts(&borrowed);
         by.extend(redacted.by);
@@ -174,10 +179,13 @@ impl Redactor<'_> {
         let patterns = rules.filter_map(|(index, rule)| Some((index, rule.pattern()?)));
         patterns
             .flat_map(|(rule, pattern)| {
-                pattern.find_iter(text).filter(|found| !found.is_empty()).map(move |found| Find {
-                    at: start + found.start()..start + found.end(),
-                    rule,
-                })
+                pattern
+                    .find_iter(text)
+                    .filter(|found| !found.is_empty())
+                    .map(move |found| Find {
+                        at: start + found.start()..start + found.end(),
+                        rule,
+                    })
             })
             .collect()
     }
@@ -187,7 +195,10 @@ impl Redactor<'_> {
         let mut written = String::with_capacity(range.len());
         let mut at = range.start;
         let first = finds.partition_point(|find| find.at.end <= range.start);
-        let here = finds.iter().skip(first).take_while(|find| find.at.start < range.end);
+        let here = finds
+            .iter()
+            .skip(first)
+            .take_while(|find| find.at.start < range.end);
         for find in here {
             written.push_str(whole.get(at..find.at.start).unwrap_or_default());
             if find.at.start >= range.start

@@ -22,7 +22,7 @@ mod text;
 pub(crate) use asking::{Grant, Permission, Subject};
 pub use decision::decide_approval;
 pub(crate) use decision::decided;
-pub use request::{ApprovalRequest, ControlValue, TouchedSink, TouchedSource, ValueOrigin};
+pub use request::{ApprovalRequest, ControlValue, JudgedValue, TouchedSink, TouchedSource, ValueOrigin};
 pub(crate) use text::{CHANGED, denied_by_change};
 
 use tidegate_tools::BoxFuture;

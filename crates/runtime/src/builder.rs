@@ -2,8 +2,10 @@
 
 use crate::config::Configuration;
 use crate::lock::Locks;
+use crate::provenance::IntegrityCheck;
 use crate::resilience::{Account, Jitter};
 use crate::runtime::{Extras, ProviderSlot, Runtime, Shared};
+use crate::secrets::{self, Secrets};
 use crate::{EventBus, RuntimeError};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,7 +13,7 @@ use std::sync::Arc;
 use tidegate_builtins::Asker;
 use tidegate_builtins::confine::Launcher;
 use tidegate_message::{ModelId, ProviderId, Tier};
-use tidegate_policy::{Classification, Gate};
+use tidegate_policy::{Classification, Gate, RuleSet, SecretValues};
 use tidegate_providers::Provider;
 use tidegate_store::{MemoryStore, Store};
 use tidegate_tools::Tool;
@@ -32,6 +34,8 @@ pub struct RuntimeBuilder {
     accounts: BTreeMap<String, Arc<Account>>,
     jitter_seed: Option<u64>,
     extras: Extras,
+    rules: Option<RuleSet>,
+    secret_values: SecretValues,
 }
 
 impl RuntimeBuilder {
@@ -145,6 +149,20 @@ impl RuntimeBuilder {
         self
     }
 
+    /// The custom rules. Default: those of the configuration's `policy.rules`, whose errors then have no line.
+    #[must_use]
+    pub fn rules(mut self, rules: RuleSet) -> Self {
+        self.rules = Some(rules);
+        self
+    }
+
+    /// The values of secrets. Where each may go is in the configuration's `secrets`.
+    #[must_use]
+    pub fn secret_values(mut self, values: SecretValues) -> Self {
+        self.secret_values = values;
+        self
+    }
+
     /// Where session locks lie. Needed if other processes use the same store; without it, sessions are locked
     /// in this process alone.
     #[must_use]
@@ -164,10 +182,20 @@ impl RuntimeBuilder {
     /// The runtime.
     ///
     /// # Errors
-    /// [`RuntimeError::Incomplete`] without a store.
+    /// [`RuntimeError::Incomplete`] without a store; [`RuntimeError::Rules`] if rules of the configuration are wrong.
     pub fn build(self) -> Result<Runtime, RuntimeError> {
         let store = self.store.ok_or(RuntimeError::Incomplete { what: "a store" })?;
+        let rules = match self.rules {
+            Some(rules) => rules,
+            None => RuleSet::of_tables("the configuration", &self.configuration.policy.rules)?,
+        };
+        let integrity = IntegrityCheck::of(&self.configuration.policy);
+        let gate = Gate::default()
+            .with_rules(rules)
+            .with_secrets(secrets::scopes(&self.configuration)?);
         let shared = Shared {
+            integrity,
+            secrets: Secrets::new(self.secret_values),
             store,
             providers: self.providers,
             tiers: self.tiers,
@@ -177,7 +205,7 @@ impl RuntimeBuilder {
             own_files: self.own_files,
             session_workspaces: self.session_workspaces,
             configuration: self.configuration,
-            gate: Gate::default(),
+            gate,
             bus: EventBus::default(),
             locks: self.lock_folder.map_or_else(Locks::in_process, Locks::Folder),
             jitter: Jitter::new(self.jitter_seed),

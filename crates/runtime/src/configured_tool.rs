@@ -12,8 +12,8 @@ struct ConfiguredTool {
     definition: ToolDefinition,
 }
 
-/// `tool` with the floor and source label of `settings` where these are given, and approved where `settings` or the
-/// tool itself ask for that.
+/// `tool` with what `settings` say where they say something; consequential and approved where they or the tool itself
+/// say so.
 pub(crate) fn configured(tool: Arc<dyn Tool>, settings: &ToolSettings) -> Arc<dyn Tool> {
     let mut definition = tool.definition().clone();
     if let Some(source) = settings.source {
@@ -21,6 +21,23 @@ pub(crate) fn configured(tool: Arc<dyn Tool>, settings: &ToolSettings) -> Arc<dy
     }
     if let Some(floor) = settings.floor {
         definition.policy.floor = floor;
+    }
+    definition.policy.consequential |= settings.consequential;
+    let integrity = &mut definition.policy.integrity;
+    if let Some(action) = settings.action {
+        integrity.action = action;
+    }
+    if let Some(recipients) = &settings.recipients {
+        integrity.recipient_arguments.clone_from(recipients);
+    }
+    if let Some(content) = &settings.content {
+        integrity.content_arguments.clone_from(content);
+    }
+    if let Some(trusted) = &settings.trusted_fields {
+        integrity.trusted_fields.clone_from(trusted);
+    }
+    if let Some(control) = &settings.control {
+        definition.policy.control_arguments.clone_from(control);
     }
     definition.policy.approval |= settings.approval;
     Arc::new(ConfiguredTool {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use tidegate_core::RunError;
 use tidegate_message::{ModelPolicy, ProviderId, TranscriptError};
-use tidegate_policy::{SessionId, UserId};
+use tidegate_policy::{EventId, SessionId, UserId};
 use tidegate_store::StoreError;
 
 /// An error of the runtime. What a model or tool does wrong is no such error: it ends up in the turn's report.
@@ -18,6 +18,22 @@ pub enum RuntimeError {
     UnknownSession {
         /// What was asked for.
         given: String,
+    },
+    /// No event of this id.
+    #[error("there is no event {event}; `tidegate events --kind flow --json` lists decisions with their ids")]
+    UnknownEvent {
+        /// What was asked for.
+        event: EventId,
+    },
+    /// The event is no decision of the gate.
+    #[error(
+        "event {event} is of the kind {kind}, which is no decision; `tidegate events --kind flow` lists those there are"
+    )]
+    NoDecision {
+        /// The event.
+        event: EventId,
+        /// Its kind.
+        kind: &'static str,
     },
     /// Another process, or another task of this one, uses the session.
     #[error("session {session} is in use; wait until its turn is over, or start another session")]
@@ -64,6 +80,24 @@ pub enum RuntimeError {
         /// The file, canonical.
         file: PathBuf,
     },
+    /// A secret of the configuration cannot be used.
+    #[error(transparent)]
+    Secrets(#[from] crate::SecretsError),
+    /// Custom rules are wrong.
+    #[error(transparent)]
+    Rules(#[from] tidegate_policy::RuleErrors),
+    /// The owner's rules do not let the session be reset.
+    #[error("{explanation}")]
+    ResetRefused {
+        /// Why, for people.
+        explanation: String,
+    },
+    /// A reply was judged by rules that are not in effect any more, so it is neither kept nor shown.
+    #[error(transparent)]
+    Redaction(tidegate_policy::UnknownRedaction),
+    /// A reply that was redacted cannot be written.
+    #[error("a redacted reply cannot be written")]
+    Verbatim(#[source] serde_json::Error),
     /// The list of trusted files cannot be used.
     #[error(transparent)]
     Trust(#[from] crate::config::TrustError),

@@ -97,7 +97,9 @@ impl FileLabels for StoredLabels {
                 limit: query.limit,
             };
             let found = self.0.file_labels(range).await.map_err(failed("read"))?;
-            let found = found.into_iter().map(|(key, label)| (path_of(&key), known(label)));
+            let found = found
+                .into_iter()
+                .map(|(key, label)| (path_of(&key), known(label)));
             Ok(found.collect())
         })
     }
@@ -111,7 +113,9 @@ impl FileLabels for StoredLabels {
             let pending = self.0.pending_writes().await.map_err(failed("read"))?;
             let places = |places: Vec<PendingPlace>| {
                 let places = places.into_iter();
-                places.map(|place| (path_of(&place.path), place.writable)).collect()
+                places
+                    .map(|place| (path_of(&place.path), place.writable))
+                    .collect()
             };
             let pending = pending.into_iter().map(|pending| PendingWrites {
                 id: pending.id,

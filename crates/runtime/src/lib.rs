@@ -26,35 +26,43 @@ pub mod config;
 mod configured_tool;
 mod data_folder;
 mod error;
+mod explain;
 mod file_labels;
 mod ids;
 mod lock;
 mod model_call;
 mod open;
+mod private_file;
 mod probe;
 mod prompt;
+mod provenance;
 mod report;
 mod resilience;
 mod routing;
 mod runtime;
+mod secrets;
 mod session;
 mod session_facts;
 mod signal;
+mod simulate;
 mod tool_call;
 mod turn;
 mod wiring;
 
 pub use approvals::{
-    ApprovalAnswer, ApprovalRequest, Approver, ControlValue, TouchedSink, TouchedSource, ValueOrigin,
-    decide_approval,
+    ApprovalAnswer, ApprovalRequest, Approver, ControlValue, JudgedValue, TouchedSink, TouchedSource,
+    ValueOrigin, decide_approval,
 };
 pub use builder::RuntimeBuilder;
 pub use cancel::CancelToken;
 pub use data_folder::{DataFolder, user_config_folder};
 pub use error::RuntimeError;
+pub use explain::Explanation;
 pub use ids::{new_session_id, new_turn_id};
 pub use open::{SessionRequest, Which};
 pub use report::TurnReport;
 pub use runtime::Runtime;
+pub use secrets::SecretsError;
 pub use session::{Session, TurnOptions};
 pub use signal::{EventBus, Observer, Signal};
+pub use simulate::{SimulatedCall, Simulation};

@@ -360,7 +360,7 @@ impl Turn<'_> {
         shown: &mut u64,
     ) -> Option<Result<Box<Reply>, ProviderError>> {
         // Judged before the first piece: what was shown cannot be taken back.
-        let may_be_read = self.answer_evaluation().is_allowed();
+        let may_be_read = !self.holds_text() && self.answer_evaluation(None).is_allowed();
         let call = async {
             let mut stream = slot.provider.stream(request);
             while let Some(event) = stream.next().await {

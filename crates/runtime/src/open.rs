@@ -11,7 +11,8 @@ use tidegate_builtins::{Catalogue, CommandSettings, HttpSettings, Workspace};
 use tidegate_core::Run;
 use tidegate_message::{EventKind, ModelPolicy, Tier, ToolSpec, Transcript};
 use tidegate_policy::{
-    Classification, HostRules, Label, PathRules, Role, SessionId, SessionName, Taint, UserId,
+    Caller, Classification, Flow, Hook, HostRules, Label, PathRules, ResetFlow, Role, SessionFacts,
+    SessionId, SessionName, Taint, UserId,
 };
 use tidegate_store::{NewEvent, NewSession, SessionPatch, SessionRecord, SessionState, Write};
 use tidegate_tools::Registry;
@@ -190,11 +191,11 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
         Which::Named(name) => Some(name),
         Which::New | Which::Existing(_) => None,
         Which::InPlaceOf(before) => {
-            let name = shared
-                .store
-                .session(before)
-                .await?
-                .and_then(|record| record.session.name);
+            let before_it = shared.store.session(before).await?;
+            if let Some(record) = &before_it {
+                judge_reset(shared, record, role).await?;
+            }
+            let name = before_it.and_then(|record| record.session.name);
             moved = name.is_some().then_some(Write::MoveName { from: before, to: id });
             name
         }
@@ -247,28 +248,68 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
     }))
 }
 
-/// The lowest of: configured, the user's, and the highest among the session's providers.
-fn clearance(shared: &Shared, user: &UserId, policy: &ModelPolicy) -> Result<Classification, RuntimeError> {
-    let of_user = shared
-        .configuration
-        .users
-        .clearance(user.as_str())
-        .ok_or_else(|| RuntimeError::UnknownUser { user: user.clone() })?;
-    Ok(shared
-        .configuration
-        .policy
-        .clearance
-        .min(of_user)
-        .min(shared.highest_clearance(policy)))
+/// Asks the owner's rules whether a session may be reset, and records the answer with it.
+async fn judge_reset(shared: &Shared, before: &SessionRecord, role: Role) -> Result<(), RuntimeError> {
+    let session = &before.session;
+    let facts = SessionFacts {
+        taint: &session.taint,
+        clearance: session.clearance,
+        bumper: None,
+        caller: Caller {
+            user: Some(session.user.as_str()),
+            role: Some(role),
+            session_name: session.name.as_ref().map(SessionName::as_str),
+            channel: None,
+            attended: false,
+        },
+    };
+    let reset = ResetFlow { carries_draft: false };
+    let evaluation = shared.gate.judge(Flow::SessionReset(&reset), facts);
+    let refused = (!evaluation.is_allowed()).then(|| evaluation.explanation.clone().unwrap_or_default());
+    let judged = NewEvent {
+        turn: None,
+        label: session.taint.label(),
+        kind: EventKind::FlowJudged {
+            call: None,
+            tool: None,
+            evaluation,
+        },
+    };
+    // Without rules there is nothing to tell of.
+    if !shared.gate.rules().at(Hook::SessionReset).is_empty() {
+        let writes = vec![Write::Events(session.id, vec![judged])];
+        for event in shared.store.commit(writes).await?.events {
+            shared.bus.publish(&Arc::new(event));
+        }
+    }
+    refused.map_or(Ok(()), |explanation| {
+        Err(RuntimeError::ResetRefused { explanation })
+    })
 }
 
-fn role(shared: &Shared, user: &UserId) -> Result<Role, RuntimeError> {
+/// The lowest of: configured, the user's, and the highest among the session's providers.
+fn clearance(shared: &Shared, user: &UserId, policy: &ModelPolicy) -> Result<Classification, RuntimeError> {
+    let clearance = clearance_without_models(shared, user)?;
+    Ok(clearance.min(shared.highest_clearance(policy)))
+}
+
+/// The lower of: configured, the user's. What the models of a session may get is not looked at.
+pub(crate) fn clearance_without_models(
+    shared: &Shared,
+    user: &UserId,
+) -> Result<Classification, RuntimeError> {
+    let of_user = shared.configuration.users.clearance(user.as_str());
+    let of_user = of_user.ok_or_else(|| RuntimeError::UnknownUser { user: user.clone() })?;
+    Ok(shared.configuration.policy.clearance.min(of_user))
+}
+
+pub(crate) fn role(shared: &Shared, user: &UserId) -> Result<Role, RuntimeError> {
     let role = shared.configuration.users.role(user.as_str());
     role.ok_or_else(|| RuntimeError::UnknownUser { user: user.clone() })
 }
 
 /// The tools of a session in this workspace, for a user of this role.
-fn registry(shared: &Shared, workspace: &Path, role: Role) -> Result<Arc<Registry>, RuntimeError> {
+pub(crate) fn registry(shared: &Shared, workspace: &Path, role: Role) -> Result<Arc<Registry>, RuntimeError> {
     let mut registry = Registry::default();
     let mut add = |tool| registry.register(configured(shared, tool));
     if shared.file_tools {

@@ -2,7 +2,9 @@
 
 use crate::config::Configuration;
 use crate::lock::{Locks, SessionLock};
+use crate::provenance::IntegrityCheck;
 use crate::resilience::{Account, Jitter};
+use crate::secrets::Secrets;
 use crate::{EventBus, RuntimeBuilder, RuntimeError};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) session_workspaces: Option<PathBuf>,
     pub(crate) configuration: Configuration,
     pub(crate) gate: Gate,
+    pub(crate) integrity: IntegrityCheck,
+    pub(crate) secrets: Secrets,
     pub(crate) bus: EventBus,
     pub(crate) locks: Locks,
     pub(crate) jitter: Jitter,

@@ -1,6 +1,7 @@
 //! An open session.
 
 use crate::lock::SessionLock;
+use crate::provenance::Provenance;
 use crate::runtime::Shared;
 use crate::turn::Turn;
 use crate::{Approver, CancelToken, Observer, RuntimeError, TurnReport, ids};
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_core::{Profile, Routing, Run};
 use tidegate_message::{ModelPolicy, Tier, ToolSpec, Transcript, TurnStatus, Usage, UserMessage};
-use tidegate_policy::{Classification, Label, Role, SessionId, SessionName, Taint, TurnId};
+use tidegate_policy::{Caller, Classification, Label, Role, SessionId, SessionName, Taint, TurnId};
 use tidegate_providers::ToolSet;
 use tidegate_store::{SessionRecord, SessionState};
 use tidegate_tools::Registry;
@@ -24,6 +25,7 @@ pub struct Session {
     pub(crate) transcript: Transcript,
     pub(crate) registry: Arc<Registry>,
     pub(crate) role: Role,
+    pub(crate) provenance: Provenance,
     /// The tier its last turn had come to; none if it has had no turn, or its model is fixed.
     pub(crate) tier: Option<Tier>,
     tool_sets: BTreeMap<Option<Tier>, Arc<ToolSet>>,
@@ -68,6 +70,7 @@ impl Session {
             tier,
         } = parts;
         Self {
+            provenance: Provenance::default(),
             shared,
             record,
             transcript,
@@ -230,6 +233,18 @@ impl Session {
             Arc::new(ToolSet::new(specs))
         });
         Arc::clone(set)
+    }
+
+    /// Who is behind it, as rules see them.
+    pub(crate) fn caller(&self, attended: bool) -> Caller<'_> {
+        let session = &self.record.session;
+        Caller {
+            user: Some(session.user.as_str()),
+            role: Some(self.role),
+            session_name: session.name.as_ref().map(SessionName::as_str),
+            channel: None,
+            attended,
+        }
     }
 
     pub(crate) fn policy(&self) -> &ModelPolicy {

@@ -3,10 +3,13 @@
 mod ending;
 mod judge;
 mod resolve;
+mod secret;
 
 use self::ending::{Came, origin, read_label};
 use self::resolve::{Resolved, Unresolved};
+use self::secret::SecretCall;
 use crate::approvals::{self, Approver, Grant, Permission, Subject};
+use crate::provenance::Known;
 use crate::runtime::Shared;
 use crate::{CancelToken, RuntimeError};
 use futures::FutureExt as _;
@@ -16,12 +19,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tidegate_message::{Event, EventKind, ResultStatus, ToolCall, ToolResult, Transcript};
 use tidegate_policy::{
-    Admission, ApprovalId, ArgumentCheck, CallId, Classification, Evaluation, Label, Origin, Resource, Role,
-    SessionId, Taint, ToolName, TurnId,
+    ApprovalId, CallId, Caller, Classification, Label, Origin, Role, SessionId, Taint, TurnId,
 };
 use tidegate_store::{ApprovalRecord, NewEvent, SessionPatch, SourceText, Write};
 use tidegate_tools::{
-    ArgumentsError, CallContext, Cancel as _, PreparedCall, Registry, ToolDefinition, ToolError, ToolOutput,
+    CallContext, Cancel as _, PreparedCall, Registry, ToolDefinition, ToolError, ToolOutput,
 };
 use tokio::sync::Mutex;
 
@@ -43,11 +45,17 @@ pub(crate) struct Calls<'a> {
     pub(crate) session: SessionId,
     pub(crate) turn: TurnId,
     pub(crate) role: Role,
+    /// Who is behind the session, as rules see them.
+    pub(crate) caller: Caller<'a>,
+    /// How many calls the message holds.
+    pub(crate) parallel: u64,
     pub(crate) clearance: Classification,
     /// The session's taint when the message was made, and until all its results are in.
     pub(crate) taint: &'a Taint,
     /// The label of the message: what produced the arguments.
     pub(crate) produced_by: Label,
+    /// What is known of the values of consequential calls, each as before it; none where check 7 does not apply.
+    pub(crate) known: &'a BTreeMap<CallId, Known>,
     pub(crate) cancel: &'a CancelToken,
     /// Whom to ask, if somebody is there.
     pub(crate) approver: Option<&'a dyn Approver>,
@@ -140,6 +148,7 @@ impl Calls<'_> {
         };
         let Resolved {
             definition,
+            arguments,
             mut prepared,
         } = match self.resolve(call, &context).await {
             Ok(resolved) => resolved,
@@ -156,17 +165,13 @@ impl Calls<'_> {
         };
         let limit = self.limit(definition);
         let resources = prepared.resources().to_vec();
-        let mut evaluation = self.judge_resolved(call, definition, &resources, false);
+        let mut evaluation = self.judge_resolved(call, definition, &arguments, &resources, false);
         let mut grant = None;
         if evaluation.needs_approval() {
             let subject = Subject {
                 call,
                 definition,
-                // They were checked a moment ago, and are needed whole only here.
-                arguments: self
-                    .registry
-                    .check(&call.name, &call.arguments)
-                    .unwrap_or_default(),
+                arguments: &arguments,
                 resources: &resources,
                 resolved: prepared.resolved(),
             };
@@ -189,6 +194,18 @@ impl Calls<'_> {
             return Ok(self.refused(call, ResultStatus::Refused, evaluation, events));
         }
         events.push(self.judged(call, evaluation));
+        let secrets = SecretCall {
+            call,
+            definition,
+            arguments: &arguments,
+            resources: &resources,
+            granted: grant.is_some(),
+        };
+        match self.with_secrets(&secrets, &context, &mut events).await {
+            Ok(None) => {}
+            Ok(Some(with_values)) => prepared = with_values,
+            Err(told) => return Ok(self.denied(call, told, false, events, false)),
+        }
         let mut writes = Vec::new();
         if let Some(Grant {
             approval,
@@ -243,12 +260,19 @@ impl Calls<'_> {
         };
         let resources = match again {
             Err(error) => {
-                return Ok(self.respond(call, definition, &resources, Came::Before(error), events, journalled));
+                return Ok(self.respond(
+                    call,
+                    definition,
+                    &resources,
+                    Came::Before(error),
+                    events,
+                    journalled,
+                ));
             }
             Ok(now) if now == resources => resources,
             Ok(now) => {
                 // A grant was for what the call touched when it was asked about, and for nothing else.
-                let evaluation = self.judge_resolved(call, definition, &now, false);
+                let evaluation = self.judge_resolved(call, definition, &arguments, &now, false);
                 if evaluation.needs_approval() {
                     let told = if grant.is_some() {
                         approvals::CHANGED.to_owned()

@@ -1,10 +1,12 @@
 //! One turn: performs the machine's steps and persists it at each.
 
 mod calls;
+mod output;
 mod record;
 mod time;
 
 use self::calls::CallsEnd;
+use self::output::Refused;
 use self::record::Waiting;
 use self::time::TimeLimit;
 use crate::approvals::Approver;
@@ -14,10 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tidegate_core::{Advance, Failure, Outcome, Run, Step, ToolFacts};
 use tidegate_message::{Body, EventKind, ModelId, ToolResult, TurnStatus, Usage, UserMessage};
-use tidegate_policy::{
-    AnswerFlow, ApprovalId, CallId, ContextFlow, Evaluation, Flow, Label, Origin, SessionFacts, ToolName,
-    TurnId,
-};
+use tidegate_policy::{ApprovalId, CallId, Label, Origin, SessionFacts, ToolName, TurnId};
 use tidegate_store::{ApprovalRecord, CallState, SessionPatch, SessionState, Write};
 use tidegate_tools::Registry;
 use tokio::sync::mpsc;
@@ -63,37 +62,26 @@ impl<'a> Turn<'a> {
     ) -> Result<TurnReport, RuntimeError> {
         let run = session.new_run(turn);
         let mut this = Self::new(session, run, turn, options);
-        let flow = ContextFlow {
-            what: "the task",
-            label,
-            texts: None,
+        let message = match this.admit("the task", label, message) {
+            Ok(message) => message,
+            Err(Refused { explanation, raised }) => {
+                let raised = this.raise(raised, Origin::Owner, this.session.record.turns.saturating_add(1));
+                this.store_taint(raised);
+                this.commit(Vec::new()).await?;
+                return Ok(this.report(Outcome {
+                    status: TurnStatus::Blocked,
+                    answer: String::new(),
+                    calls_used: 0,
+                    rounds: 0,
+                    usage: Usage::default(),
+                    warning: None,
+                    question: None,
+                    error: Some(explanation),
+                }));
+            }
         };
-        let evaluation = this.session.shared.gate.judge(Flow::Context(&flow), this.facts());
-        if !evaluation.is_allowed() {
-            let explanation = evaluation.explanation.clone();
-            this.note(EventKind::FlowJudged {
-                call: None,
-                tool: None,
-                evaluation,
-            });
-            this.commit(Vec::new()).await?;
-            return Ok(this.report(Outcome {
-                status: TurnStatus::Blocked,
-                answer: String::new(),
-                calls_used: 0,
-                rounds: 0,
-                usage: Usage::default(),
-                warning: None,
-                question: None,
-                error: explanation,
-            }));
-        }
-        this.note(EventKind::TurnStarted);
-        this.note(EventKind::FlowJudged {
-            call: None,
-            tool: None,
-            evaluation,
-        });
+        // What was judged is recorded after the beginning of the turn it belongs to.
+        this.note_first(EventKind::TurnStarted);
         let raised = this.raise(label, Origin::Owner, this.session.record.turns.saturating_add(1));
         let entry = this.session.transcript.push_user(turn, label, message);
         let entry = entry.map_err(|cause| RuntimeError::Transcript {
@@ -178,11 +166,11 @@ impl<'a> Turn<'a> {
         };
         let run = session.new_run(turn);
         let mut this = Self::new(session, run, turn, TurnOptions::default());
-        let refusal = this.judge_answer();
+        let judged = this.judge_answer(&report.answer);
         this.commit(Vec::new()).await?;
-        Ok(match refusal {
-            None => report,
-            Some(explanation) => TurnReport {
+        Ok(match judged {
+            Ok(answer) => TurnReport { answer, ..report },
+            Err(explanation) => TurnReport {
                 status: TurnStatus::Blocked,
                 answer: String::new(),
                 error: Some(explanation),
@@ -320,7 +308,8 @@ impl<'a> Turn<'a> {
                     // What was said meanwhile is heard before the turn can end.
                     self.take_steering()?;
                     match ended {
-                        ModelEnd::Reply(reply) => {
+                        ModelEnd::Reply(mut reply) => {
+                            self.screen(&mut reply)?;
                             let label = self.session.taint().label();
                             let facts = Facts(&self.session.registry);
                             let advance =
@@ -423,10 +412,18 @@ impl<'a> Turn<'a> {
     async fn finish(&mut self, advance: Advance) -> Result<TurnReport, RuntimeError> {
         let (appended, step) = self.take_in(advance);
         let mut outcome = self.outcome(step)?;
-        let says_something = !outcome.answer.is_empty() || outcome.question.is_some();
-        if says_something && let Some(explanation) = self.judge_answer() {
-            let advance = self.failed(Failure::blocked(explanation))?;
-            outcome = self.outcome(advance.step)?;
+        let said = outcome.question.as_ref().unwrap_or(&outcome.answer);
+        if !said.is_empty() {
+            match self.judge_answer(&said.clone()) {
+                Ok(redacted) => match &mut outcome.question {
+                    Some(question) => *question = redacted,
+                    None => outcome.answer = redacted,
+                },
+                Err(explanation) => {
+                    let advance = self.failed(Failure::blocked(explanation))?;
+                    outcome = self.outcome(advance.step)?;
+                }
+            }
         }
         self.note(outcome.event());
         let id = self.session.id();
@@ -454,33 +451,6 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Judges whether the answer may go to its reader: why not, if not.
-    fn judge_answer(&mut self) -> Option<String> {
-        let evaluation = self.answer_evaluation();
-        let refusal = (!evaluation.is_allowed()).then(|| evaluation.explanation.clone().unwrap_or_default());
-        self.note(EventKind::FlowJudged {
-            call: None,
-            tool: None,
-            evaluation,
-        });
-        refusal
-    }
-
-    /// Whether the model's text may go to its reader: asked before any of it is shown, and recorded for the
-    /// answer.
-    pub(crate) fn answer_evaluation(&self) -> Evaluation {
-        let reader = &self.session.record.session.user;
-        let users = &self.session.shared.configuration.users;
-        let flow = AnswerFlow {
-            reader: reader.as_str(),
-            clearance: users.clearance(reader.as_str()).unwrap_or_default(),
-            texts: None,
-            recipients: &[],
-            granted: false,
-        };
-        self.session.shared.gate.judge(Flow::Answer(&flow), self.facts())
-    }
-
     /// The label of the model message whose calls are open.
     fn open_label(&self) -> Label {
         let last = self.session.transcript.entries().last();
@@ -495,9 +465,17 @@ impl<'a> Turn<'a> {
             .as_mut()
             .and_then(|steering| steering.try_recv().ok())
         {
-            self.run
-                .steer(Label::BOTTOM, message)
-                .map_err(|cause| self.fault(cause))?;
+            match self.admit("a message to the running turn", Label::BOTTOM, message) {
+                Ok(message) => self
+                    .run
+                    .steer(Label::BOTTOM, message)
+                    .map_err(|cause| self.fault(cause))?,
+                // The event says so; the turn goes on without it.
+                Err(Refused { raised, .. }) => {
+                    let raised = self.raise(raised, Origin::Owner, self.session.record.turns);
+                    self.store_taint(raised);
+                }
+            }
         }
         Ok(())
     }
@@ -555,7 +533,7 @@ impl<'a> Turn<'a> {
             clearance: self.session.clearance(),
             // Only calls meet it, and they are judged with what they know of it.
             bumper: None,
-            caller: tidegate_policy::Caller::default(),
+            caller: self.session.caller(self.approver.is_some()),
         }
     }
 

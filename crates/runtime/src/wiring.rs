@@ -3,9 +3,9 @@
 use crate::config::{
     Configuration, DurabilitySetting, FilePlace, Loaded, ProviderKind, ProviderSettings, TrustedFiles,
 };
+use crate::private_file::{self, Unusable};
+use crate::secrets;
 use crate::{DataFolder, Runtime, RuntimeBuilder, RuntimeError, user_config_folder};
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,6 +40,38 @@ impl Runtime {
         data: &DataFolder,
         variables: &[(String, String)],
     ) -> Result<RuntimeBuilder, RuntimeError> {
+        let mut builder = Self::judging(loaded, data, variables)?;
+        let configuration = &loaded.configuration;
+        for (name, settings) in &configuration.providers {
+            let setup = Setup::new(loaded, data, name, settings, variables);
+            let clearance = settings
+                .clearance
+                .unwrap_or_else(|| crate::config::default_clearance(settings));
+            builder = builder.provider(setup.provider()?, clearance, settings.max_concurrent);
+        }
+        for (tier, names) in [
+            (Tier::Lite, &configuration.tiers.lite),
+            (Tier::Flash, &configuration.tiers.flash),
+            (Tier::Pro, &configuration.tiers.pro),
+        ] {
+            // Loading has checked that each name parses and has its provider.
+            let models: Vec<ModelId> = names.iter().filter_map(|name| name.parse().ok()).collect();
+            builder = builder.tier(tier, models);
+        }
+        let base = loaded.file.as_ref().and_then(|file| file.path.parent());
+        Ok(builder.secret_values(secrets::values(configuration, base, variables)?))
+    }
+
+    /// The same without a model: no key is looked up and no scenario read. It opens no session, and does for
+    /// [`simulate`](Self::simulate) and [`explain`](Self::explain).
+    ///
+    /// # Errors
+    /// If the store cannot be opened.
+    pub fn judging(
+        loaded: &Loaded,
+        data: &DataFolder,
+        variables: &[(String, String)],
+    ) -> Result<RuntimeBuilder, RuntimeError> {
         let configuration = &loaded.configuration;
         let store = open_store(configuration, data)?;
         let mut own_files = vec![absolute(data.root())];
@@ -59,28 +91,20 @@ impl Runtime {
         );
         own_files.extend(loaded.file.as_ref().map(|file| file.path.clone()));
 
-        let mut builder = Self::builder()
+        for (name, settings) in &configuration.providers {
+            own_files.extend(Setup::new(loaded, data, name, settings, variables).files());
+        }
+        let base = loaded.file.as_ref().and_then(|file| file.path.parent());
+        let secrets = configuration.secrets.values();
+        own_files.extend(secrets.filter_map(|secret| secret.file.as_ref()).map(|file| {
+            let file = base.map_or_else(|| PathBuf::from(file), |base| base.join(file));
+            absolute(&file)
+        }));
+        Ok(Self::builder()
             .store(store)
             .lock_folder(data.locks())
-            .session_workspaces(absolute(&data.workspaces()));
-        for (name, settings) in &configuration.providers {
-            let setup = Setup::new(loaded, data, name, settings, variables);
-            own_files.extend(setup.files());
-            let clearance = settings
-                .clearance
-                .unwrap_or_else(|| crate::config::default_clearance(settings));
-            builder = builder.provider(setup.provider()?, clearance, settings.max_concurrent);
-        }
-        for (tier, names) in [
-            (Tier::Lite, &configuration.tiers.lite),
-            (Tier::Flash, &configuration.tiers.flash),
-            (Tier::Pro, &configuration.tiers.pro),
-        ] {
-            // Loading has checked that each name parses and has its provider.
-            let models: Vec<ModelId> = names.iter().filter_map(|name| name.parse().ok()).collect();
-            builder = builder.tier(tier, models);
-        }
-        Ok(builder
+            .session_workspaces(absolute(&data.workspaces()))
+            .rules(loaded.rules.clone())
             .own_files(own_files)
             .web()
             .catalogue()
@@ -92,7 +116,11 @@ impl Runtime {
     pub fn missing(loaded: &Loaded, data: &DataFolder, variables: &[(String, String)]) -> Vec<RuntimeError> {
         let providers = loaded.configuration.providers.iter();
         providers
-            .filter_map(|(name, settings)| Setup::new(loaded, data, name, settings, variables).provider().err())
+            .filter_map(|(name, settings)| {
+                Setup::new(loaded, data, name, settings, variables)
+                    .provider()
+                    .err()
+            })
             .collect()
     }
 
@@ -270,33 +298,19 @@ impl<'a> Setup<'a> {
     }
 
     fn key_file(&self, path: &Path) -> Result<String, RuntimeError> {
-        let unreadable = |error| {
-            self.broken(
-                format!(
-                    "the key file {} cannot be read; put the provider's key there, or change api_key_file",
-                    path.display()
-                ),
+        let shown = path.display();
+        private_file::read(path).map_err(|unusable| match unusable {
+            Unusable::Unreadable(error) => self.broken(
+                format!("the key file {shown} cannot be read; put the provider's key there, or change api_key_file"),
                 error,
-            )
-        };
-        let mut file = File::open(path).map_err(unreadable)?;
-        let metadata = file.metadata().map_err(unreadable)?;
-        if !metadata.is_file() {
-            return Err(self.refused(format!(
-                "the key file {} is no file; name one that holds the provider's key in api_key_file",
-                path.display()
-            )));
-        }
-        if !is_private(&metadata) {
-            return Err(self.refused(format!(
-                "the key file {} can be read by others; run: chmod 600 {}",
-                path.display(),
-                path.display()
-            )));
-        }
-        let mut key = String::new();
-        file.read_to_string(&mut key).map_err(unreadable)?;
-        Ok(key)
+            ),
+            Unusable::NoFile => self.refused(format!(
+                "the key file {shown} is no file; name one that holds the provider's key in api_key_file"
+            )),
+            Unusable::Shared => self.refused(format!(
+                "the key file {shown} can be read by others; run: chmod 600 {shown}"
+            )),
+        })
     }
 
     /// A path of the configuration file: relative ones stand beside it.
@@ -320,17 +334,6 @@ impl<'a> Setup<'a> {
             cause: Some(Box::new(cause)),
         }
     }
-}
-
-#[cfg(unix)]
-fn is_private(metadata: &std::fs::Metadata) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    metadata.permissions().mode() & 0o077 == 0
-}
-
-#[cfg(not(unix))]
-fn is_private(_metadata: &std::fs::Metadata) -> bool {
-    true
 }
 
 fn absolute(path: &Path) -> PathBuf {

@@ -17,6 +17,7 @@ use tidegate_message::{
 };
 use tidegate_policy::{Classification, SessionId};
 use tidegate_providers::{ModelRequest, Provider, ReplyStream, StreamEvent, validate_history};
+use tidegate_runtime::config::{Configuration, IntegrityTest};
 use tidegate_runtime::{Runtime, SessionRequest, TurnOptions, Which};
 use tidegate_store::{Durability, EventFilter, SessionState, SqliteStore, Store};
 use tidegate_tools::{CallContext, ToolError, TypedTool};
@@ -104,7 +105,11 @@ async fn sixteen_sessions_of_two_hundred_turns_lose_no_row_and_do_not_mix() {
     let file = folder.path().join("tidegate.db");
     let store = Arc::new(SqliteStore::open(&file, Durability::Power).unwrap());
     let provider = ProviderId::new("echo");
+    let mut configuration = Configuration::default();
+    // What a call returns is UNTRUSTED, and the notes would have to be licensed.
+    configuration.policy.integrity = IntegrityTest::Off;
     let runtime = Runtime::builder()
+        .configuration(configuration)
         .store(store.clone())
         .provider(Arc::new(Echo(provider.clone())), Classification::Restricted, 4)
         .tier(Tier::Lite, vec![ModelId::new(provider, "small")])

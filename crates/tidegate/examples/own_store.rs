@@ -12,8 +12,8 @@ use tidegate::policy::{ApprovalId, EventId, SessionId, SourceId, Taint, TurnId};
 use tidegate::prelude::*;
 use tidegate::store::{
     ApprovalFilter, ApprovalRecord, ApprovalState, BoxFuture, CallRecord, CallState, Checkpoint, Committed,
-    EventFilter, FileLabel, FileLabelRange, PendingWrites, NewApproval, NewEvent, SessionList, SessionPatch, SessionRecord, SessionState,
-    SessionSummary, SourceText, StoreError, StoredEvent, Write,
+    EventFilter, FileLabel, FileLabelRange, NewApproval, NewEvent, PendingWrites, SessionList, SessionPatch,
+    SessionRecord, SessionState, SessionSummary, SourceText, StoreError, StoredEvent, Write,
 };
 
 /// A store in memory.

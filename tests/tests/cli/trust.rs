@@ -51,8 +51,12 @@ fn a_scenario_that_came_with_the_work_is_played_only_as_the_owner_has_seen_it() 
     home.run(["config", "trust", "tidegate.toml"]).code(0);
     home.write("project/scenario.toml", "[[reply]]\ntext = \"something else\"\n");
     let untrusted = home.run(["run", "work"]).code(1);
-    insta::assert_snapshot!(home.redacted(&untrusted.err), @"");
-    home.run(["doctor"]).code(1).says(["config trust ~/project/scenario.toml"]);
+    insta::assert_snapshot!(home.redacted(&untrusted.err), @r"
+    error: the scenario ~/project/scenario.toml came with the configuration of the working folder and is not trusted as it is now, so it is not played
+      look at it, then run: tidegate config trust ~/project/scenario.toml
+    ");
+    let doctor = home.run(["doctor"]).code(1);
+    assert!(doctor.out.contains("config trust"), "{}", doctor.out);
     home.run(["config", "trust", "scenario.toml"]).code(0);
     assert_eq!(home.run(["run", "work"]).code(0).out, "something else\n");
     // Who names the configuration answers for what it names.

@@ -79,6 +79,7 @@ fn configuration(global: &Global, data_folder: PathBuf) -> (Loaded, Vec<Componen
                 configuration: config::Configuration::default(),
                 file: None,
                 origins: Default::default(),
+                rules: Default::default(),
             };
             (defaults, vec![component])
         }

@@ -115,7 +115,10 @@ fn refused(judged: &[Judged]) -> anyhow::Result<()> {
                     .unwrap_or_default()
                     .to_owned(),
             };
-            output::line(&format!("  {} {} by {rule}: {needs}", one.recorded.trace.id, step.tool))?;
+            output::line(&format!(
+                "  {} {} by {rule}: {needs}",
+                one.recorded.trace.id, step.tool
+            ))?;
         }
     }
     Ok(())
@@ -138,7 +141,9 @@ fn rules(judged: &[Judged]) -> anyhow::Result<()> {
         output::line("stopped calls by rule:")?;
     }
     for ((rule, kind), (harmful, others)) in stopped {
-        output::line(&format!("  {rule:<20} {kind:<8} {harmful} harmful, {others} others"))?;
+        output::line(&format!(
+            "  {rule:<20} {kind:<8} {harmful} harmful, {others} others"
+        ))?;
     }
     Ok(())
 }

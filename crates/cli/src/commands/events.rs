@@ -83,6 +83,21 @@ fn counted(number: impl TryInto<u64>, what: &str) -> String {
     }
 }
 
+/// What moves in a flow about which nothing more is known.
+pub(super) fn of_flow(flow: FlowKind) -> &'static str {
+    match flow {
+        FlowKind::ToolCall => "a tool call",
+        FlowKind::Response => "a tool's result",
+        FlowKind::Model => "the context, to the model",
+        FlowKind::Context => "text, into the context",
+        FlowKind::Answer => "the answer, to its reader",
+        FlowKind::SecretAccess => "a secret, into a call",
+        FlowKind::SessionReset => "the reset of the session",
+        FlowKind::AgentInvocation => "a task, to another agent",
+        FlowKind::McpToolCall => "a call, to an MCP server",
+    }
+}
+
 /// The event in a few words.
 fn about(event: &Event) -> String {
     match &event.kind {
@@ -154,15 +169,7 @@ fn about(event: &Event) -> String {
             let what = match (tool, evaluation.flow) {
                 (Some(tool), FlowKind::Response) => format!("the result of {tool}"),
                 (Some(tool), _) => tool.to_string(),
-                (None, FlowKind::ToolCall) => "a tool call".into(),
-                (None, FlowKind::Response) => "a tool's result".into(),
-                (None, FlowKind::Model) => "the context, to the model".into(),
-                (None, FlowKind::Context) => "the task, into the context".into(),
-                (None, FlowKind::Answer) => "the answer, to its reader".into(),
-                (None, FlowKind::SecretAccess) => "a secret, into a call".into(),
-                (None, FlowKind::SessionReset) => "the reset of the session".into(),
-                (None, FlowKind::AgentInvocation) => "the start of an agent".into(),
-                (None, FlowKind::McpToolCall) => "a call to an MCP server".into(),
+                (None, flow) => of_flow(flow).to_owned(),
             };
             let rule = evaluation
                 .rule

@@ -69,14 +69,23 @@ fn arguments_not_down(call: &McpFlow<'_>, _: SessionFacts<'_>) -> Verdict {
     let (level, clearance) = (call.produced_by.classification, call.clearance);
     let server = shown(call.server);
     if level.can_flow_to(clearance) {
-        return Verdict::Passed(format!("the arguments are {level}, {server} may be sent {clearance}"));
+        return Verdict::Passed(format!(
+            "the arguments are {level}, {server} may be sent {clearance}"
+        ));
     }
     Verdict::Refused(Refusal {
         why: format!("the arguments are {level}, {server} may be sent at most {clearance}"),
         explanation: lines(
-            format!("{} would carry {level} data to the MCP server {server}, which may be sent at most {clearance}", shown(call.tool)),
-            [format!("possible: ask in a new session, or give the server a higher level in [mcp.{server}]")],
+            format!(
+                "{} would carry {level} data to the MCP server {server}, which may be sent at most {clearance}",
+                shown(call.tool)
+            ),
+            [format!(
+                "possible: ask in a new session, or give the server a higher level in [mcp.{server}]"
+            )],
         ),
-        told: format!("This conversation holds {level} data, and {server} may be sent at most {clearance} data."),
+        told: format!(
+            "This conversation holds {level} data, and {server} may be sent at most {clearance} data."
+        ),
     })
 }

@@ -6,8 +6,8 @@ use super::{Refusal, Ruling, tool_call};
 use crate::rules::{CustomOutcome, CustomVerdict, Fact, Facts, Rule, RuleSet, text_of_arguments};
 use crate::{
     AgentFlow, AnswerFlow, ContextFlow, Evaluation, FieldName, Hook, Label, McpFlow, ResetFlow, Resource,
-    ResourceKind, ResponseFlow, ResponseStatus, RuleOutcome, SecretFlow, SessionFacts, SinkLevel, ToolCallFlow,
-    escaped,
+    ResourceKind, ResponseFlow, ResponseStatus, RuleOutcome, SecretFlow, SessionFacts, SinkLevel,
+    ToolCallFlow, escaped,
 };
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -157,7 +157,9 @@ impl<'a> Parts<'a> {
             Some([text]) => Fact::Text(text),
             Some(parts) => texts(&self.readings, || {
                 let whole = std::iter::once(Cow::Owned(parts.concat()));
-                whole.chain(parts.iter().map(|part| Cow::Borrowed(*part))).collect()
+                whole
+                    .chain(parts.iter().map(|part| Cow::Borrowed(*part)))
+                    .collect()
             }),
         }
     }
@@ -209,7 +211,9 @@ impl<'a> CallSubject<'a> {
 
     fn named(&self, wanted: impl Fn(&Resource) -> bool) -> Vec<Cow<'a, str>> {
         let matching = self.call.resources.iter().filter(|resource| wanted(resource));
-        matching.map(|resource| Cow::Borrowed(resource.what().name.as_str())).collect()
+        matching
+            .map(|resource| Cow::Borrowed(resource.what().name.as_str()))
+            .collect()
     }
 
     fn of_kind(&self, kind: ResourceKind) -> Vec<Cow<'a, str>> {
@@ -218,9 +222,15 @@ impl<'a> CallSubject<'a> {
 
     fn sink_level(&self) -> Fact<'a> {
         let levels = self.call.resources.iter().filter_map(|resource| match resource {
-            Resource::Sink { level: SinkLevel::Level(level), .. } => Some(*level),
+            Resource::Sink {
+                level: SinkLevel::Level(level),
+                ..
+            } => Some(*level),
             // Refused before, and the least that can be.
-            Resource::Sink { level: SinkLevel::OwnFile, .. } => Some(crate::Classification::Public),
+            Resource::Sink {
+                level: SinkLevel::OwnFile,
+                ..
+            } => Some(crate::Classification::Public),
             Resource::Source { .. } | Resource::Payload { .. } => None,
         });
         levels.min().map_or(Fact::Absent, Fact::Level)
@@ -350,7 +360,11 @@ impl Facts for OutputSubject<'_> {
             FieldName::Reader => Fact::Text(self.answer.reader),
             FieldName::ReaderLevel => Fact::Level(self.answer.clearance),
             FieldName::Recipients => texts(&self.recipients, || {
-                self.answer.recipients.iter().map(|name| Cow::Borrowed(*name)).collect()
+                self.answer
+                    .recipients
+                    .iter()
+                    .map(|name| Cow::Borrowed(*name))
+                    .collect()
             }),
             other => common(other, &self.session),
         }
@@ -381,7 +395,11 @@ impl Facts for SecretSubject<'_> {
             FieldName::Tool => Fact::Text(self.secret.tool),
             FieldName::SecretArgument => Fact::Text(self.secret.argument),
             FieldName::UrlHost => texts(&self.hosts, || {
-                self.secret.hosts.iter().map(|host| Cow::Owned(host.to_lowercase())).collect()
+                self.secret
+                    .hosts
+                    .iter()
+                    .map(|host| Cow::Owned(host.to_lowercase()))
+                    .collect()
             }),
             other => common(other, &self.session),
         }

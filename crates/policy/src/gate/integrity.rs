@@ -3,7 +3,8 @@
 use super::wording::{lines, shown, some_of};
 use super::{Refusal, Verdict};
 use crate::{
-    Integrity, IntegrityAction, IntegrityMode, IntegrityVerdict, SessionFacts, ToolCallFlow, ValueOrigin, escaped,
+    Integrity, IntegrityAction, IntegrityMode, IntegrityVerdict, SessionFacts, ToolCallFlow, ValueOrigin,
+    escaped,
 };
 
 pub(super) fn integrity_by_value(call: &ToolCallFlow<'_>, _: SessionFacts<'_>) -> Verdict {
@@ -65,8 +66,12 @@ pub(super) fn integrity_by_value(call: &ToolCallFlow<'_>, _: SessionFacts<'_>) -
         format!("looked at: {}", some_of(verdict.missing).join("; "))
     };
     let possible = match facts.action {
-        IntegrityAction::Approve => "possible: grant this one call, or refuse it; or ask for it by name in a new message",
-        IntegrityAction::Block => "possible: ask for it by name in a new message, or set `integrity_action = \"approve\"` in [policy]",
+        IntegrityAction::Approve => {
+            "possible: grant this one call, or refuse it; or ask for it by name in a new message"
+        }
+        IntegrityAction::Block => {
+            "possible: ask for it by name in a new message, or set `integrity_action = \"approve\"` in [policy]"
+        }
     };
     let refusal = Refusal {
         why: verdict.why,

@@ -19,7 +19,10 @@ pub(super) fn secret_scope(call: &ToolCallFlow<'_>, scopes: &SecretScopes) -> Ve
         Err(refusal) => refusal,
     };
     let tool = shown(call.tool.name.as_str());
-    let missing = refusal.problems.iter().any(|problem| matches!(problem, ScopeProblem::Missing { .. }));
+    let missing = refusal
+        .problems
+        .iter()
+        .any(|problem| matches!(problem, ScopeProblem::Missing { .. }));
     let possible = if missing {
         "possible: name the secret in [secrets], or correct its name"
     } else {
@@ -29,7 +32,10 @@ pub(super) fn secret_scope(call: &ToolCallFlow<'_>, scopes: &SecretScopes) -> Ve
     let reason = escaped(&reason);
     Verdict::Refused(Refusal {
         why: reason.to_string(),
-        explanation: lines(format!("{tool} cannot have its secrets: {reason}"), [possible.to_owned()]),
+        explanation: lines(
+            format!("{tool} cannot have its secrets: {reason}"),
+            [possible.to_owned()],
+        ),
         told: format!("{tool} cannot have its secrets: {reason}."),
     })
 }

@@ -13,14 +13,20 @@ pub(super) fn is_literal(literal: &str, text: &str) -> bool {
         return true;
     }
     let parts = split_at_holes(&literal);
-    let [first, middle @ .., last] = parts.as_slice() else { return false };
-    let Some(mut rest) = text.strip_prefix(first.as_str()) else { return false };
+    let [first, middle @ .., last] = parts.as_slice() else {
+        return false;
+    };
+    let Some(mut rest) = text.strip_prefix(first.as_str()) else {
+        return false;
+    };
     for part in middle {
         // Nothing between two holes: they fill together.
         if part.is_empty() {
             continue;
         }
-        let Some(at) = rest.find(part.as_str()) else { return false };
+        let Some(at) = rest.find(part.as_str()) else {
+            return false;
+        };
         if !fills(rest.get(..at).unwrap_or_default()) {
             return false;
         }
@@ -50,7 +56,9 @@ fn split_at_holes(literal: &str) -> Vec<String> {
     let mut rest = literal;
     while let Some(open) = rest.find('{') {
         let (before, from) = rest.split_at(open);
-        let Some(close) = from.find('}').filter(|close| *close <= 60) else { break };
+        let Some(close) = from.find('}').filter(|close| *close <= 60) else {
+            break;
+        };
         if let Some(part) = parts.last_mut() {
             part.push_str(before);
         }
@@ -78,8 +86,16 @@ mod tests {
             ("Hotel: {hotel_name}", "Hotel: Luxury Palace", true),
             ("Hotel: {hotel_name}", "Hotel: ", false),
             ("Hotel: {hotel_name}", "My Hotel: Luxury", false),
-            ("At {name}, {address}, until May", "At A, 1 Rue B, until May", true),
-            ("At {name}, {address}, until May", "At A, 1 Rue B, until June", false),
+            (
+                "At {name}, {address}, until May",
+                "At A, 1 Rue B, until May",
+                true,
+            ),
+            (
+                "At {name}, {address}, until May",
+                "At A, 1 Rue B, until June",
+                false,
+            ),
             ("{a}", "x\ny", false),
             ("Hello", "Hello, see my site", false),
         ] {

@@ -37,7 +37,10 @@ pub(super) fn values_of(tool: &ToolPolicy, arguments: &Value, vocabulary: &Vocab
     let mut values = Values::default();
     let whole = Value::Null;
     let fields: Vec<(&str, &Value)> = match arguments {
-        Value::Object(fields) => fields.iter().map(|(name, value)| (name.as_str(), value)).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| (name.as_str(), value))
+            .collect(),
         Value::Null => Vec::new(),
         // Arguments that are no object name nothing, so all of it decides.
         other => vec![("", if other.is_null() { &whole } else { other })],
@@ -150,7 +153,10 @@ fn inside(leaf: &Given, vocabulary: &Vocabulary) -> Vec<Given> {
 /// A link or address glued to other characters: `mailto:x@y.z`, `(see:https://…`.
 fn hidden_address(word: &str) -> Option<&str> {
     if let Some(at) = word.find("://") {
-        let start = word.get(..at)?.rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
+        let start = word
+            .get(..at)?
+            .rfind(|c: char| !c.is_ascii_alphanumeric())
+            .map_or(0, |at| at + 1);
         return word.get(start..);
     }
     (word.contains('@') && word.split('@').nth(1).is_some_and(|host| host.contains('.'))).then_some(word)

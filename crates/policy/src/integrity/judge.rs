@@ -5,7 +5,8 @@ use super::trust::{Scope, Trust};
 use crate::licence::{Licence, OwnerMessage};
 use crate::provenance::{ToolNouns, nouns_of, singular};
 use crate::{
-    ActionClass, ControlValue, IntegrityVerdict, LicenceUse, ProvenanceLedger, ToolPolicy, ValueOrigin, escaped,
+    ActionClass, ControlValue, IntegrityVerdict, LicenceUse, ProvenanceLedger, ToolPolicy, ValueOrigin,
+    escaped,
 };
 use serde_json::Value;
 
@@ -47,15 +48,24 @@ impl Judge<'_> {
         let mut missing = Vec::new();
         let mut best: Option<(usize, IntegrityVerdict)> = None;
         for number in 0..self.ledger.licences.len() {
-            let Some((message, licence)) = self.ledger.licence(number) else { continue };
+            let Some((message, licence)) = self.ledger.licence(number) else {
+                continue;
+            };
             let (_, _, clause) = message.words(licence.first, licence.last);
             let clause = shown_clause(clause);
             if let Err(why) = self.fits(message, licence) {
                 missing.push(format!("{clause}: {why}"));
                 continue;
             }
-            let used = self.ledger.used.get(&number).map_or(0, std::collections::BTreeSet::len);
-            if licence.count.is_some_and(|count| used >= usize::try_from(count).unwrap_or(usize::MAX)) {
+            let used = self
+                .ledger
+                .used
+                .get(&number)
+                .map_or(0, std::collections::BTreeSet::len);
+            if licence
+                .count
+                .is_some_and(|count| used >= usize::try_from(count).unwrap_or(usize::MAX))
+            {
                 missing.push(format!("{clause}: is used up"));
                 continue;
             }
@@ -76,7 +86,10 @@ impl Judge<'_> {
         let why = if self.ledger.licences.is_empty() {
             "the owner asked for nothing that would change something".to_owned()
         } else {
-            format!("the owner asked for no such call of {}", escaped(self.tool.name.as_str()))
+            format!(
+                "the owner asked for no such call of {}",
+                escaped(self.tool.name.as_str())
+            )
         };
         if missing.is_empty() {
             missing.push(why.clone());
@@ -92,7 +105,13 @@ impl Judge<'_> {
     }
 
     /// The verdict if the call used this licence.
-    fn under(&self, number: usize, message: &OwnerMessage, licence: &Licence, clause: &str) -> IntegrityVerdict {
+    fn under(
+        &self,
+        number: usize,
+        message: &OwnerMessage,
+        licence: &Licence,
+        clause: &str,
+    ) -> IntegrityVerdict {
         let scope = Scope::of_licence(message, licence);
         let values = self.judged(Some(&scope));
         let mut lacking: Vec<String> = values
@@ -122,7 +141,10 @@ impl Judge<'_> {
                 start,
                 end,
             }),
-            missing: lacking.into_iter().map(|lack| format!("{clause}: {lack}")).collect(),
+            missing: lacking
+                .into_iter()
+                .map(|lack| format!("{clause}: {lack}"))
+                .collect(),
             values,
             why,
         }
@@ -135,7 +157,11 @@ impl Judge<'_> {
             all: &self.values.control,
             scope,
         };
-        self.values.control.iter().map(|given| trust.judge(given)).collect()
+        self.values
+            .control
+            .iter()
+            .map(|given| trust.judge(given))
+            .collect()
     }
 
     /// A read-only fetch needs no licence: its address is the owner's, or stands whole in one earlier result.
@@ -143,10 +169,17 @@ impl Judge<'_> {
         let scope = self.ledger.messages.last().map(Scope::of_message);
         let mut values = self.judged(scope.as_ref());
         for (value, given) in values.iter_mut().zip(&self.values.control) {
-            let verbatim = self.ledger.results.iter().find(|result| result.urls.contains(&given.text));
+            let verbatim = self
+                .ledger
+                .results
+                .iter()
+                .find(|result| result.urls.contains(&given.text));
             if let Some(result) = verbatim.filter(|_| !value.trusted) {
                 value.trusted = true;
-                value.why = format!("it stands whole in the result of {}", escaped(result.tool.as_str()));
+                value.why = format!(
+                    "it stands whole in the result of {}",
+                    escaped(result.tool.as_str())
+                );
                 value.origin = ValueOrigin::Result {
                     call: result.call.as_str().to_owned(),
                     tool: result.tool.as_str().to_owned(),
@@ -172,7 +205,9 @@ impl Judge<'_> {
         let action = self.tool.integrity.action;
         let mut class_fits = false;
         for family in &licence.families {
-            let Some(family_known) = self.ledger.vocabulary.families.get(*family) else { continue };
+            let Some(family_known) = self.ledger.vocabulary.families.get(*family) else {
+                continue;
+            };
             // A tool whose class nobody declared is of every class.
             let classes = action == ActionClass::None || family_known.classes.contains(&action);
             let named = self.nouns.families.is_empty() || self.nouns.families.contains(family);
@@ -196,12 +231,20 @@ impl Judge<'_> {
         if licence.objects.iter().any(|object| classes.contains(object)) {
             return true;
         }
-        let clause = message.text.lexemes.get(licence.first..licence.last).unwrap_or_default();
+        let clause = message
+            .text
+            .lexemes
+            .get(licence.first..licence.last)
+            .unwrap_or_default();
         let said = clause.iter().any(|lexeme| {
             lexeme.is_word()
                 && lexeme.quote.is_none()
                 && lexeme.folded != licence.verb
-                && self.nouns.words.iter().any(|noun| noun == singular(&lexeme.folded))
+                && self
+                    .nouns
+                    .words
+                    .iter()
+                    .any(|noun| noun == singular(&lexeme.folded))
         });
         if said || (classes.is_empty() && self.nouns.words.is_empty()) {
             return true;
@@ -212,11 +255,18 @@ impl Judge<'_> {
         }
         licence.objects.is_empty()
             && usual.is_empty()
-            && clause.iter().any(|lexeme| lexeme.quote.is_some() || lexeme.text.contains(['.', '_', '@', '/']))
+            && clause
+                .iter()
+                .any(|lexeme| lexeme.quote.is_some() || lexeme.text.contains(['.', '_', '@', '/']))
     }
 
     /// Where the clause fixes a text, the call carries it, whole.
-    fn literals_kept(&self, message: &OwnerMessage, licence: &Licence, scope: &Scope<'_>) -> Result<(), String> {
+    fn literals_kept(
+        &self,
+        message: &OwnerMessage,
+        licence: &Licence,
+        scope: &Scope<'_>,
+    ) -> Result<(), String> {
         if self.values.content.is_empty() {
             return Ok(());
         }
@@ -228,7 +278,10 @@ impl Judge<'_> {
                 .chain(self.values.control.iter().map(|given| &given.text))
                 .any(|text| super::content::is_literal(&literal, text));
             if !carried {
-                return Err(format!("the text {} is not what it carries", shown_clause(&literal)));
+                return Err(format!(
+                    "the text {} is not what it carries",
+                    shown_clause(&literal)
+                ));
             }
         }
         Ok(())
@@ -245,6 +298,9 @@ fn shown_clause(clause: &str) -> String {
     }
     let beginning: String = clause.chars().take(LONGEST - 40).collect();
     let end: String = clause.chars().skip(length - 30).collect();
-    format!("{} … {}", crate::escape::quoted(&beginning), crate::escape::quoted(&end))
+    format!(
+        "{} … {}",
+        crate::escape::quoted(&beginning),
+        crate::escape::quoted(&end)
+    )
 }
-

@@ -38,20 +38,32 @@ pub(crate) fn owner_named(ledger: &ProvenanceLedger, value: &str) -> bool {
     };
     let nouns = ToolNouns::default();
     let is_word = !crate::licence::is_mail_address(value) && !value.contains("://");
-    if is_word && ledger.messages.iter().any(|message| is_named(ledger, message, &given, &nouns, None)) {
+    if is_word
+        && ledger
+            .messages
+            .iter()
+            .any(|message| is_named(ledger, message, &given, &nouns, None))
+    {
         return true;
     }
     // A name the owner used, which a trusted listing resolves.
-    ledger.fields.iter().filter(|field| field.value == value).any(|field| {
-        field.names.iter().any(|name| {
-            let as_name = Given {
-                text: name.clone(),
-                raw: name.clone(),
-                ..given.clone()
-            };
-            ledger.messages.iter().any(|message| is_named(ledger, message, &as_name, &nouns, None))
+    ledger
+        .fields
+        .iter()
+        .filter(|field| field.value == value)
+        .any(|field| {
+            field.names.iter().any(|name| {
+                let as_name = Given {
+                    text: name.clone(),
+                    raw: name.clone(),
+                    ..given.clone()
+                };
+                ledger
+                    .messages
+                    .iter()
+                    .any(|message| is_named(ledger, message, &as_name, &nouns, None))
+            })
         })
-    })
 }
 
 /// Whether the owner's message names `given` by its whole text.
@@ -84,7 +96,9 @@ pub(super) fn is_named(
         let start = from + at;
         let end = start + value.len();
         from = start + value.chars().next().map_or(1, char::len_utf8);
-        let Some((first, last)) = whole_lexemes(lexemes, normal, start, end) else { continue };
+        let Some((first, last)) = whole_lexemes(lexemes, normal, start, end) else {
+            continue;
+        };
         if is_name(vocabulary, lexemes, (first, last), given, nouns, scope) {
             return true;
         }
@@ -113,7 +127,9 @@ fn is_name(
     nouns: &ToolNouns,
     scope: Option<&Scope<'_>>,
 ) -> bool {
-    let Some(own) = lexemes.get(first..last) else { return false };
+    let Some(own) = lexemes.get(first..last) else {
+        return false;
+    };
     let words: Vec<&Lexeme> = own.iter().filter(|lexeme| lexeme.is_word()).collect();
     let is_common = |lexeme: &Lexeme| {
         vocabulary.is_common(&lexeme.folded)
@@ -148,14 +164,19 @@ fn is_name(
     }
     let distinct = words.iter().any(|word| {
         let named = word.is_capitalised() && !is_common(word);
-        let marked = word.text.chars().any(|c| c.is_ascii_digit() || matches!(c, '.' | '_' | '/' | '\\' | '#'))
+        let marked = word
+            .text
+            .chars()
+            .any(|c| c.is_ascii_digit() || matches!(c, '.' | '_' | '/' | '\\' | '#'))
             || (word.text.contains('-') && !is_common(word));
         named || marked
     });
     if distinct {
         return true;
     }
-    if words.iter().all(|word| vocabulary.in_list(&word.folded, List::Stop) || vocabulary.in_list(&word.folded, List::Determiners)) {
+    if words.iter().all(|word| {
+        vocabulary.in_list(&word.folded, List::Stop) || vocabulary.in_list(&word.folded, List::Determiners)
+    }) {
         return false;
     }
     // `the general channel`, `user bob`, `password hunter`.
@@ -166,15 +187,28 @@ fn is_name(
             given.words.iter().any(|own| singular(own) == word) || nouns.words.iter().any(|noun| noun == word)
         })
     });
-    if has_role && words.iter().any(|word| !vocabulary.in_list(&word.folded, List::Determiners)) {
-        return !words.iter().all(|word| vocabulary.in_list(&word.folded, List::Stop));
+    if has_role
+        && words
+            .iter()
+            .any(|word| !vocabulary.in_list(&word.folded, List::Determiners))
+    {
+        return !words
+            .iter()
+            .all(|word| vocabulary.in_list(&word.folded, List::Stop));
     }
-    let is_place = given
-        .words
-        .iter()
-        .any(|word| matches!(word.as_str(), "id" | "ids" | "path" | "file" | "filename" | "url" | "key" | "command"));
+    let is_place = given.words.iter().any(|word| {
+        matches!(
+            word.as_str(),
+            "id" | "ids" | "path" | "file" | "filename" | "url" | "key" | "command"
+        )
+    });
     let near_scope = scope.is_some_and(|scope| scope.is_near(first));
-    !given.is_recipient && !is_place && near_scope && words.iter().all(|word| !vocabulary.in_list(&word.folded, List::Stop))
+    !given.is_recipient
+        && !is_place
+        && near_scope
+        && words
+            .iter()
+            .all(|word| !vocabulary.in_list(&word.folded, List::Stop))
 }
 
 /// The row that the owner named and no other row: `wanted` says which rows come into question. Where `id` is given, it
@@ -187,7 +221,9 @@ pub(super) fn named_row<'l>(
 ) -> Option<(&'l Row, String)> {
     let rows: Vec<&Row> = ledger.rows.iter().filter(|row| wanted(row)).collect();
     for name in names_used(scope, &ledger.vocabulary) {
-        let Some(row) = only_row(ledger, scope, &rows, &name) else { continue };
+        let Some(row) = only_row(ledger, scope, &rows, &name) else {
+            continue;
+        };
         if id.is_some_and(|id| id != row.id) {
             continue;
         }
@@ -195,7 +231,9 @@ pub(super) fn named_row<'l>(
         let disputed = rows.iter().any(|other| {
             other.id == row.id
                 && other.names.iter().any(|(field, name)| {
-                    row.names.iter().any(|(own_field, own)| own_field == field && own != name)
+                    row.names
+                        .iter()
+                        .any(|(own_field, own)| own_field == field && own != name)
                 })
         });
         if !disputed && !row.echo {
@@ -205,13 +243,20 @@ pub(super) fn named_row<'l>(
     None
 }
 
-fn only_row<'r>(ledger: &ProvenanceLedger, scope: &Scope<'_>, rows: &[&'r Row], name: &NameUsed) -> Option<&'r Row> {
+fn only_row<'r>(
+    ledger: &ProvenanceLedger,
+    scope: &Scope<'_>,
+    rows: &[&'r Row],
+    name: &NameUsed,
+) -> Option<&'r Row> {
     let matching = |described: bool| -> Vec<&'r Row> {
         rows.iter()
             .filter(|row| {
                 row.names.iter().any(|(field, bears)| {
                     // A description names only where it is as short as a name.
-                    (field == "description") == described && (!described || bears.len() <= 60) && name.names(bears)
+                    (field == "description") == described
+                        && (!described || bears.len() <= 60)
+                        && name.names(bears)
                 })
             })
             .copied()
@@ -221,7 +266,11 @@ fn only_row<'r>(ledger: &ProvenanceLedger, scope: &Scope<'_>, rows: &[&'r Row], 
     if found.is_empty() {
         found = matching(true);
     }
-    let ids = |rows: &[&Row]| rows.iter().map(|row| row.id.clone()).collect::<BTreeSet<String>>();
+    let ids = |rows: &[&Row]| {
+        rows.iter()
+            .map(|row| row.id.clone())
+            .collect::<BTreeSet<String>>()
+    };
     if ids(&found).len() > 1 {
         // The owner's date tells them apart.
         let today = ledger.today;
@@ -252,18 +301,28 @@ impl NameUsed {
         let whole = name_parts(row);
         let stem = row
             .rsplit_once('.')
-            .filter(|(stem, ending)| !stem.is_empty() && (1..=5).contains(&ending.len()) && ending.chars().all(|c| c.is_ascii_alphanumeric()))
+            .filter(|(stem, ending)| {
+                !stem.is_empty()
+                    && (1..=5).contains(&ending.len())
+                    && ending.chars().all(|c| c.is_ascii_alphanumeric())
+            })
             .map(|(stem, _)| name_parts(stem));
         if whole == self.words || stem.as_ref() == Some(&self.words) {
             return true;
         }
-        !self.exact && self.words.len() <= whole.len() && whole.windows(self.words.len().max(1)).any(|part| part == self.words)
+        !self.exact
+            && self.words.len() <= whole.len()
+            && whole
+                .windows(self.words.len().max(1))
+                .any(|part| part == self.words)
     }
 }
 
 fn name_parts(name: &str) -> Vec<String> {
     folded(name)
-        .split(|c: char| c.is_whitespace() || matches!(c, '-' | '_' | '.' | '/' | ':' | ',' | '\'' | '"' | '!' | '?'))
+        .split(|c: char| {
+            c.is_whitespace() || matches!(c, '-' | '_' | '.' | '/' | ':' | ',' | '\'' | '"' | '!' | '?')
+        })
         .filter(|word| !word.is_empty())
         .map(str::to_owned)
         .collect()
@@ -275,7 +334,9 @@ fn names_used(scope: &Scope<'_>, vocabulary: &Vocabulary) -> Vec<NameUsed> {
     let mut found = Vec::new();
     let mut add = |text: &str, exact: bool| {
         let words = name_parts(text);
-        let tells = words.iter().any(|word| !vocabulary.is_common(word) && !vocabulary.in_list(word, List::Stop));
+        let tells = words
+            .iter()
+            .any(|word| !vocabulary.is_common(word) && !vocabulary.in_list(word, List::Stop));
         if !words.is_empty() && (exact || tells) {
             found.push(NameUsed {
                 text: text.to_owned(),
@@ -323,12 +384,22 @@ fn names_used(scope: &Scope<'_>, vocabulary: &Vocabulary) -> Vec<NameUsed> {
             .collect();
         let before = index.checked_sub(1).and_then(|before| lexemes.get(before));
         let introduced = before.is_some_and(|before| {
-            before.is_word() && before.quote.is_none() && vocabulary.in_list(&before.folded, List::Determiners)
+            before.is_word()
+                && before.quote.is_none()
+                && vocabulary.in_list(&before.folded, List::Determiners)
         });
-        let superlative = phrase.iter().any(|lexeme| vocabulary.in_list(&lexeme.folded, List::Superlatives));
+        let superlative = phrase
+            .iter()
+            .any(|lexeme| vocabulary.in_list(&lexeme.folded, List::Superlatives));
         if introduced && !phrase.is_empty() && !superlative {
             // With and without the noun that says what kind of thing it is: `the team sync meeting`.
-            let joined = |words: &[&Lexeme]| words.iter().map(|lexeme| lexeme.text.as_str()).collect::<Vec<_>>().join(" ");
+            let joined = |words: &[&Lexeme]| {
+                words
+                    .iter()
+                    .map(|lexeme| lexeme.text.as_str())
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
             add(&joined(&phrase), false);
             if let [most @ .., last] = phrase.as_slice()
                 && vocabulary.is_common(&last.folded)

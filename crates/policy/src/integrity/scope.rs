@@ -16,7 +16,9 @@ impl<'l> Scope<'l> {
         let near = message
             .sentences
             .get(licence.sentence)
-            .map_or((licence.first, licence.last), |sentence| (sentence.first, sentence.last));
+            .map_or((licence.first, licence.last), |sentence| {
+                (sentence.first, sentence.last)
+            });
         Self {
             reach: Some(message.reach(licence)),
             message,
@@ -38,7 +40,12 @@ impl<'l> Scope<'l> {
     pub(super) fn nearest<T>(&self, wanted: impl Fn(&Shape) -> Option<T>) -> Vec<T> {
         match &self.reach {
             Some(reach) => self.message.nearest(reach, wanted),
-            None => self.message.pieces.iter().filter_map(|piece| wanted(&piece.shape)).collect(),
+            None => self
+                .message
+                .pieces
+                .iter()
+                .filter_map(|piece| wanted(&piece.shape))
+                .collect(),
         }
     }
 
@@ -54,7 +61,12 @@ impl<'l> Scope<'l> {
 
     /// Texts the owner fixed for this licence: quotations that a word like `titled` or `subject` stands before, in its
     /// clause or in sentences that only add to it; and all with holes.
-    pub(super) fn literals(&self, message: &OwnerMessage, licence: &Licence, vocabulary: &Vocabulary) -> Vec<String> {
+    pub(super) fn literals(
+        &self,
+        message: &OwnerMessage,
+        licence: &Licence,
+        vocabulary: &Vocabulary,
+    ) -> Vec<String> {
         let lexemes = &message.text.lexemes;
         let added: Vec<(usize, usize)> = message
             .sentences
@@ -79,18 +91,31 @@ impl<'l> Scope<'l> {
                     index += 1;
                     continue;
                 };
-                let text = message.text.quotes.get(quote).map(|quote| quote.text.clone()).unwrap_or_default();
-                let role = (index.saturating_sub(6).max(first)..index).rev().map_while(|before| {
-                    let lexeme = lexemes.get(before)?;
-                    let stops = lexeme.quote.is_some() || matches!(lexeme.kind, Kind::Mark(',' | ';' | '，' | '\n'));
-                    (!stops).then_some(lexeme)
-                });
-                let has_role = role.into_iter().any(|lexeme| vocabulary.in_list(&lexeme.folded, List::Roles));
+                let text = message
+                    .text
+                    .quotes
+                    .get(quote)
+                    .map(|quote| quote.text.clone())
+                    .unwrap_or_default();
+                let role = (index.saturating_sub(6).max(first)..index)
+                    .rev()
+                    .map_while(|before| {
+                        let lexeme = lexemes.get(before)?;
+                        let stops = lexeme.quote.is_some()
+                            || matches!(lexeme.kind, Kind::Mark(',' | ';' | '，' | '\n'));
+                        (!stops).then_some(lexeme)
+                    });
+                let has_role = role
+                    .into_iter()
+                    .any(|lexeme| vocabulary.in_list(&lexeme.folded, List::Roles));
                 let has_hole = text.contains('{') && text.contains('}');
                 if (has_role || has_hole) && !text.trim().is_empty() {
                     found.push(text);
                 }
-                while lexemes.get(index).is_some_and(|lexeme| lexeme.quote == Some(quote)) {
+                while lexemes
+                    .get(index)
+                    .is_some_and(|lexeme| lexeme.quote == Some(quote))
+                {
                     index += 1;
                 }
             }

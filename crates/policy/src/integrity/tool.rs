@@ -110,12 +110,22 @@ pub struct RowFields {
 }
 
 fn default_id_fields() -> Vec<String> {
-    ["id", "id_", "_id", "uid", "uuid", "key"].map(String::from).to_vec()
+    ["id", "id_", "_id", "uid", "uuid", "key"]
+        .map(String::from)
+        .to_vec()
 }
 
 fn default_name_fields() -> Vec<String> {
     [
-        "name", "title", "subject", "filename", "file_name", "display_name", "label", "summary", "description",
+        "name",
+        "title",
+        "subject",
+        "filename",
+        "file_name",
+        "display_name",
+        "label",
+        "summary",
+        "description",
     ]
     .map(String::from)
     .to_vec()

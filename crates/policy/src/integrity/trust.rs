@@ -100,7 +100,10 @@ impl Trust<'_> {
 
     fn trusted(&self, given: &Given) -> Result<Finding, String> {
         if self.ledger.configuration.contains(&given.text) {
-            return Ok(Finding::new(ValueOrigin::Configuration, "it stands in the configuration"));
+            return Ok(Finding::new(
+                ValueOrigin::Configuration,
+                "it stands in the configuration",
+            ));
         }
         if given.is_true {
             return self.switch(given);
@@ -132,8 +135,13 @@ impl Trust<'_> {
         }
         let read = Text::read(text, &self.ledger.vocabulary);
         let found = pieces(&read, &self.ledger.vocabulary);
-        let covered = |index: usize| found.iter().any(|piece| (piece.first..=piece.last).contains(&index));
-        let whole = (0..read.lexemes.len()).all(|index| covered(index) || read.lexemes.get(index).is_some_and(|l| l.is_mark('.')));
+        let covered = |index: usize| {
+            found
+                .iter()
+                .any(|piece| (piece.first..=piece.last).contains(&index))
+        };
+        let whole = (0..read.lexemes.len())
+            .all(|index| covered(index) || read.lexemes.get(index).is_some_and(|l| l.is_mark('.')));
         if whole {
             let date = found.iter().find_map(|piece| match piece.shape {
                 Shape::Date(date) => Some(date),
@@ -145,7 +153,9 @@ impl Trust<'_> {
                 _ => None,
             });
             if (date.is_some() || time.is_some())
-                && found.iter().all(|piece| matches!(piece.shape, Shape::Date(_) | Shape::Time(_) | Shape::Relative(_)))
+                && found
+                    .iter()
+                    .all(|piece| matches!(piece.shape, Shape::Date(_) | Shape::Time(_) | Shape::Relative(_)))
             {
                 return Form::Moment(date, time);
             }
@@ -174,7 +184,11 @@ impl Trust<'_> {
                     .filter_map(|index| wanted(scope.message, index))
                     .collect()
             };
-            for place in [&(|index| scope.is_near(index)) as &dyn Fn(usize) -> bool, &|index| scope.holds(index), &|_| true] {
+            for place in [
+                &(|index| scope.is_near(index)) as &dyn Fn(usize) -> bool,
+                &|index| scope.holds(index),
+                &|_| true,
+            ] {
                 let found = in_message(place);
                 if !found.is_empty() {
                     return found;
@@ -210,16 +224,31 @@ impl Trust<'_> {
     fn reply(&self, given: &Given) -> Option<Finding> {
         let scope = self.scope?;
         let verb = scope.licence.map(|licence| licence.verb.as_str())?;
-        let replies = ["reply", "respond", "answer", "antwort", "beantwort", "répond", "respond", "respónd", "contest", "contést", "回复", "回信", "答复"]
-            .iter()
-            .any(|stem| verb.starts_with(stem));
+        let replies = [
+            "reply",
+            "respond",
+            "answer",
+            "antwort",
+            "beantwort",
+            "répond",
+            "respond",
+            "respónd",
+            "contest",
+            "contést",
+            "回复",
+            "回信",
+            "答复",
+        ]
+        .iter()
+        .any(|stem| verb.starts_with(stem));
         if !replies || !given.is_recipient {
             return None;
         }
-        let (row, name) = naming::named_row(self.ledger, scope, |row| {
-            row.sender.is_some()
-        }, None)?;
-        let sender = row.sender.as_deref().filter(|sender| same_address(sender, &given.text))?;
+        let (row, name) = naming::named_row(self.ledger, scope, |row| row.sender.is_some(), None)?;
+        let sender = row
+            .sender
+            .as_deref()
+            .filter(|sender| same_address(sender, &given.text))?;
         let _ = sender;
         Some(Finding::new(
             ValueOrigin::Row {
@@ -239,7 +268,11 @@ impl Trust<'_> {
         });
         let same = |url: &String| {
             let own = plain_url(url);
-            own == wanted || (!url.contains("://") && ["http://", "https://"].iter().any(|scheme| wanted == plain_url(&format!("{scheme}{url}"))))
+            own == wanted
+                || (!url.contains("://")
+                    && ["http://", "https://"]
+                        .iter()
+                        .any(|scheme| wanted == plain_url(&format!("{scheme}{url}"))))
         };
         if named.iter().any(same) {
             return Ok(Finding::owner(&given.text));
@@ -263,13 +296,22 @@ impl Trust<'_> {
     fn number(&self, given: &Given, number: &str) -> Result<Finding, String> {
         let refused = Err("the owner did not name this number for it".to_owned());
         let Some(scope) = self.scope else { return refused };
-        if given.words.iter().any(|word| self.ledger.vocabulary.amount_arguments.contains(word)) {
+        if given
+            .words
+            .iter()
+            .any(|word| self.ledger.vocabulary.amount_arguments.contains(word))
+        {
             let amounts = scope.nearest(|shape| match shape {
-                Shape::Number { canonical, currency, .. } => Some((canonical.clone(), *currency)),
+                Shape::Number {
+                    canonical, currency, ..
+                } => Some((canonical.clone(), *currency)),
                 _ => None,
             });
             let any_currency = amounts.iter().any(|(_, currency)| *currency);
-            if amounts.iter().any(|(amount, currency)| amount == number && (*currency || !any_currency)) {
+            if amounts
+                .iter()
+                .any(|(amount, currency)| amount == number && (*currency || !any_currency))
+            {
                 return Ok(Finding::owner(number));
             }
             return Err("the owner did not name this amount".to_owned());
@@ -286,14 +328,21 @@ impl Trust<'_> {
                 Shape::Length(minutes) => Some(*minutes),
                 _ => None,
             });
-            if lengths.iter().any(|minutes| count.checked_mul(unit) == Some(*minutes)) {
+            if lengths
+                .iter()
+                .any(|minutes| count.checked_mul(unit) == Some(*minutes))
+            {
                 return Ok(Finding::owner(number));
             }
         }
         let message = scope.message;
         let named = message.pieces.iter().any(|piece| match &piece.shape {
-            Shape::Number { canonical, digits, .. } => {
-                canonical == number && scope.holds(piece.first) && (*digits >= 4 || self.in_role(given, &message.text.lexemes, piece.first))
+            Shape::Number {
+                canonical, digits, ..
+            } => {
+                canonical == number
+                    && scope.holds(piece.first)
+                    && (*digits >= 4 || self.in_role(given, &message.text.lexemes, piece.first))
             }
             Shape::Account(account) => account == number && scope.holds(piece.first),
             _ => false,
@@ -325,7 +374,8 @@ impl Trust<'_> {
                 .filter(|lexeme| lexeme.is_word() && lexeme.quote.is_none())
                 .any(|lexeme| {
                     given.words.iter().any(|own| {
-                        let same = singular(own) == singular(&lexeme.folded) && !vocabulary.in_list(own, List::Stop);
+                        let same =
+                            singular(own) == singular(&lexeme.folded) && !vocabulary.in_list(own, List::Stop);
                         same || ["monthly", "weekly", "daily", "yearly"].iter().any(|mode| {
                             vocabulary.names_mode(mode, own) && vocabulary.names_mode(mode, &lexeme.folded)
                         })
@@ -349,7 +399,12 @@ impl Trust<'_> {
                     // 1970-01-01 was a Thursday. The next such day, and the one of the week after.
                     let ahead = (i64::from(*day) - (today + 3)).rem_euclid(7);
                     let ahead = if ahead == 0 { 7 } else { ahead };
-                    Some([ahead, ahead + 7].iter().filter_map(|days| Date::from_days(today + days)).collect())
+                    Some(
+                        [ahead, ahead + 7]
+                            .iter()
+                            .filter_map(|days| Date::from_days(today + days))
+                            .collect(),
+                    )
                 }
                 _ => None,
             })
@@ -378,7 +433,10 @@ impl Trust<'_> {
         }
         let date_fits = date.is_none_or(is_date);
         let time_fits = time.is_none_or(|time| {
-            times.contains(&time) || (times.is_empty() && date.is_some() && (time == 0 || (self.is_end(given) && time == 23 * 60 + 59)))
+            times.contains(&time)
+                || (times.is_empty()
+                    && date.is_some()
+                    && (time == 0 || (self.is_end(given) && time == 23 * 60 + 59)))
         });
         if date_fits && time_fits {
             return Ok(Finding::owner(&given.text));
@@ -387,7 +445,10 @@ impl Trust<'_> {
     }
 
     fn is_end(&self, given: &Given) -> bool {
-        given.words.iter().any(|word| self.ledger.vocabulary.end_arguments.contains(word))
+        given
+            .words
+            .iter()
+            .any(|word| self.ledger.vocabulary.end_arguments.contains(word))
     }
 
     /// An end that follows from the start: by a length the owner named, else by the usual hour, else as the whole day.
@@ -407,7 +468,11 @@ impl Trust<'_> {
             .iter()
             .filter(|other| other.path != given.path && !self.is_end(other))
             .find_map(|other| match self.form(other) {
-                Form::Moment(date, time) if date.is_some() == given_has(date, time, true).is_some() || date.is_some() => Some((date, time)),
+                Form::Moment(date, time)
+                    if date.is_some() == given_has(date, time, true).is_some() || date.is_some() =>
+                {
+                    Some((date, time))
+                }
                 _ => None,
             })?;
         // The start itself is judged on its own; here it only has to be one of the owner's days.
@@ -427,10 +492,18 @@ impl Trust<'_> {
         if lengths.contains(&after) && after > 0 {
             return Some(Finding::derived("the start and the length the owner named"));
         }
-        if lengths.is_empty() && start_time.is_some_and(|start| times.contains(&start)) && times.len() < 2 && after == USUAL {
+        if lengths.is_empty()
+            && start_time.is_some_and(|start| times.contains(&start))
+            && times.len() < 2
+            && after == USUAL
+        {
             return Some(Finding::derived("the start and the usual length of an hour"));
         }
-        if times.is_empty() && lengths.is_empty() && start_time == Some(0) && (after == DAY || after == DAY - 1) {
+        if times.is_empty()
+            && lengths.is_empty()
+            && start_time == Some(0)
+            && (after == DAY || after == DAY - 1)
+        {
             return Some(Finding::derived("the day the owner named, whole"));
         }
         None
@@ -442,7 +515,11 @@ impl Trust<'_> {
             .words
             .iter()
             .any(|word| matches!(word.as_str(), "id" | "ids" | "uuid" | "uid" | "key" | "ref"))
-            || (given.words.len() == 1 && given.words.iter().any(|word| self.nouns.words.iter().any(|noun| noun == singular(word))));
+            || (given.words.len() == 1
+                && given
+                    .words
+                    .iter()
+                    .any(|word| self.nouns.words.iter().any(|noun| noun == singular(word))));
         named
             && !given.is_recipient
             && !given.in_content
@@ -450,13 +527,29 @@ impl Trust<'_> {
             && !given.text.contains(char::is_whitespace)
             && !given.text.contains(['@', '/', ':'])
             && !is_web_address(&given.text)
-            && !given.words.iter().any(|word| matches!(word.as_str(), "account" | "iban" | "card" | "user" | "person" | "contact"))
+            && !given.words.iter().any(|word| {
+                matches!(
+                    word.as_str(),
+                    "account" | "iban" | "card" | "user" | "person" | "contact"
+                )
+            })
     }
 
     fn object(&self, given: &Given) -> Option<Finding> {
         let mut nouns = self.nouns.clone();
-        nouns.words.extend(given.words.iter().map(|word| singular(word).to_owned()).filter(|word| word != "id"));
-        if let Some(made) = self.ledger.new_objects.iter().find(|made| made.id == given.text && made.nouns.meets(&nouns)) {
+        nouns.words.extend(
+            given
+                .words
+                .iter()
+                .map(|word| singular(word).to_owned())
+                .filter(|word| word != "id"),
+        );
+        if let Some(made) = self
+            .ledger
+            .new_objects
+            .iter()
+            .find(|made| made.id == given.text && made.nouns.meets(&nouns))
+        {
             return Some(Finding::new(
                 ValueOrigin::NewObject {
                     call: made.call.as_str().to_owned(),
@@ -467,14 +560,23 @@ impl Trust<'_> {
         }
         let scope = self.scope?;
         let own_nouns = own_nouns(given, &nouns);
-        let (row, name) = naming::named_row(self.ledger, scope, |row| row.nouns.meets(&own_nouns), Some(&given.text))?;
+        let (row, name) = naming::named_row(
+            self.ledger,
+            scope,
+            |row| row.nouns.meets(&own_nouns),
+            Some(&given.text),
+        )?;
         Some(Finding::new(
             ValueOrigin::Row {
                 call: row.call.as_str().to_owned(),
                 tool: row.tool.as_str().to_owned(),
                 name: name.clone(),
             },
-            format!("it is the only one that {} listed as {}", escaped(row.tool.as_str()), crate::escape::quoted(&name)),
+            format!(
+                "it is the only one that {} listed as {}",
+                escaped(row.tool.as_str()),
+                crate::escape::quoted(&name)
+            ),
         ))
     }
 
@@ -495,7 +597,12 @@ impl Trust<'_> {
         // Another message names it, and this one points there.
         let earlier = self.scope.is_none_or(|scope| {
             (scope.near.0..scope.near.1).any(|index| {
-                scope.message.text.lexemes.get(index).is_some_and(|lexeme| vocabulary.in_list(&lexeme.folded, List::Refers))
+                scope
+                    .message
+                    .text
+                    .lexemes
+                    .get(index)
+                    .is_some_and(|lexeme| vocabulary.in_list(&lexeme.folded, List::Refers))
             })
         });
         if earlier
@@ -516,7 +623,10 @@ impl Trust<'_> {
         let lexemes = &scope.message.text.lexemes;
         let needs_noun = matches!(mode, "r" | "rw");
         (scope.near.0..scope.near.1).any(|index| {
-            let Some(lexeme) = lexemes.get(index).filter(|lexeme| lexeme.is_word() && lexeme.quote.is_none()) else {
+            let Some(lexeme) = lexemes
+                .get(index)
+                .filter(|lexeme| lexeme.is_word() && lexeme.quote.is_none())
+            else {
                 return false;
             };
             if !vocabulary.names_mode(mode, &lexeme.folded) {
@@ -526,7 +636,9 @@ impl Trust<'_> {
                 || lexeme.folded.contains('-')
                 || lexeme.folded.ends_with("rechte")
                 || (index.saturating_sub(3)..(index + 4).min(lexemes.len())).any(|near| {
-                    lexemes.get(near).is_some_and(|near| near.is_word() && vocabulary.in_list(&near.folded, List::ModeNouns))
+                    lexemes.get(near).is_some_and(|near| {
+                        near.is_word() && vocabulary.in_list(&near.folded, List::ModeNouns)
+                    })
                 })
         })
     }
@@ -553,7 +665,9 @@ impl Trust<'_> {
     }
 
     fn same_number(&self, given: &Given, field: &TrustedField) -> bool {
-        given.is_number && canonical_number(&field.value).is_some_and(|number| Some(number) == canonical_number(&given.text))
+        given.is_number
+            && canonical_number(&field.value)
+                .is_some_and(|number| Some(number) == canonical_number(&given.text))
     }
 
     fn may_receive(&self, field: &TrustedField) -> bool {
@@ -577,7 +691,8 @@ impl Trust<'_> {
             || field.names.is_empty()
             || field.names.iter().any(|name| {
                 let name = crate::licence::folded(name);
-                name.split_whitespace().any(|word| named.iter().any(|lexeme| lexeme.folded == word))
+                name.split_whitespace()
+                    .any(|word| named.iter().any(|lexeme| lexeme.folded == word))
             })
     }
 }
@@ -591,7 +706,12 @@ fn own_nouns(given: &Given, nouns: &ToolNouns) -> ToolNouns {
     let own: Vec<String> = given
         .words
         .iter()
-        .filter(|word| !matches!(word.as_str(), "id" | "ids" | "uuid" | "uid" | "key" | "ref" | "new" | "old"))
+        .filter(|word| {
+            !matches!(
+                word.as_str(),
+                "id" | "ids" | "uuid" | "uid" | "key" | "ref" | "new" | "old"
+            )
+        })
         .map(|word| singular(word).to_owned())
         .collect();
     if own.is_empty() {
@@ -621,7 +741,10 @@ pub(super) fn plain_url(text: &str) -> String {
         None => (String::new(), text),
     };
     let at = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (host, path) = (rest.get(..at).unwrap_or_default(), rest.get(at..).unwrap_or_default());
+    let (host, path) = (
+        rest.get(..at).unwrap_or_default(),
+        rest.get(at..).unwrap_or_default(),
+    );
     let path = if path == "/" { "" } else { path };
     format!("{scheme}://{}{path}", host.to_ascii_lowercase())
 }

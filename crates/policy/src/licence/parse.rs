@@ -62,7 +62,9 @@ impl Reach {
 }
 
 fn within(ranges: &[(usize, usize)], lexeme: usize) -> bool {
-    ranges.iter().any(|(first, last)| (*first..*last).contains(&lexeme))
+    ranges
+        .iter()
+        .any(|(first, last)| (*first..*last).contains(&lexeme))
 }
 
 /// The parts of what a person sent that they wrote themselves: without fenced blocks, quoted lines and what was
@@ -79,7 +81,10 @@ pub(crate) fn typed_parts(text: &str) -> String {
             kept.push('\n');
             continue;
         }
-        if let Some(mark) = ["```", "~~~", "\"\"\"", "'''"].into_iter().find(|mark| bare.starts_with(mark)) {
+        if let Some(mark) = ["```", "~~~", "\"\"\"", "'''"]
+            .into_iter()
+            .find(|mark| bare.starts_with(mark))
+        {
             // A fence that opens and closes on one line is a quotation of its own.
             if !(bare.len() > mark.len() && bare.ends_with(mark) && bare.len() >= 2 * mark.len()) {
                 fence = Some(mark);
@@ -106,8 +111,19 @@ pub(crate) fn typed_parts(text: &str) -> String {
 fn is_forward_marker(line: &str) -> bool {
     let folded = line.to_lowercase();
     let dashed = folded.starts_with("---") || folded.starts_with("___");
-    (dashed && ["original message", "forwarded message", "ursprüngliche nachricht", "weitergeleitete nachricht",
-        "message d'origine", "message transféré", "mensaje original", "mensaje reenviado", "原始邮件", "转发"]
+    (dashed
+        && [
+            "original message",
+            "forwarded message",
+            "ursprüngliche nachricht",
+            "weitergeleitete nachricht",
+            "message d'origine",
+            "message transféré",
+            "mensaje original",
+            "mensaje reenviado",
+            "原始邮件",
+            "转发",
+        ]
         .iter()
         .any(|marker| folded.contains(marker)))
         || folded.starts_with("begin forwarded message")
@@ -198,7 +214,9 @@ impl OwnerMessage {
         let mut index = own;
         while let Some(sentence) = self.sentences.get(index).filter(|sentence| sentence.refers) {
             let Some(before) = index.checked_sub(1) else { break };
-            let Some(previous) = self.sentences.get(before).filter(|previous| !previous.numbering) else { break };
+            let Some(previous) = self.sentences.get(before).filter(|previous| !previous.numbering) else {
+                break;
+            };
             if sentence.numbering || own - before > 4 {
                 break;
             }
@@ -207,7 +225,11 @@ impl OwnerMessage {
         }
         // Forwards, as long as each points back.
         let mut index = own + 1;
-        while let Some(sentence) = self.sentences.get(index).filter(|sentence| sentence.refers && !sentence.numbering) {
+        while let Some(sentence) = self
+            .sentences
+            .get(index)
+            .filter(|sentence| sentence.refers && !sentence.numbering)
+        {
             if index - own > 4 {
                 break;
             }
@@ -258,8 +280,8 @@ const WINDOW: usize = 60;
 const MOST_LICENCES: usize = 256;
 
 const ABBREVIATIONS: [&str; 18] = [
-    "mr", "mrs", "ms", "dr", "prof", "st", "nr", "no", "bzw", "z.b", "e.g", "i.e", "vs", "approx", "inc", "co",
-    "ltd", "sr",
+    "mr", "mrs", "ms", "dr", "prof", "st", "nr", "no", "bzw", "z.b", "e.g", "i.e", "vs", "approx", "inc",
+    "co", "ltd", "sr",
 ];
 
 fn sentences(text: &Text, vocabulary: &Vocabulary) -> Vec<Sentence> {
@@ -267,13 +289,17 @@ fn sentences(text: &Text, vocabulary: &Vocabulary) -> Vec<Sentence> {
     let mut found = Vec::new();
     let mut first = 0;
     let mut close = |first: usize, last: usize| {
-        let Some(range) = lexemes.get(first..last) else { return };
+        let Some(range) = lexemes.get(first..last) else {
+            return;
+        };
         let words: Vec<&Lexeme> = range.iter().filter(|lexeme| lexeme.is_word()).collect();
         if words.is_empty() {
             return;
         }
         let numbering = words.len() == 1
-            && words.first().is_some_and(|word| word.text.chars().all(|c| c.is_ascii_digit()) && word.text.len() <= 2);
+            && words
+                .first()
+                .is_some_and(|word| word.text.chars().all(|c| c.is_ascii_digit()) && word.text.len() <= 2);
         found.push(Sentence {
             first,
             last,
@@ -293,13 +319,16 @@ fn sentences(text: &Text, vocabulary: &Vocabulary) -> Vec<Sentence> {
             '.' => {
                 let dated = before.is_some_and(|before| before.text.chars().all(|c| c.is_ascii_digit()))
                     && after.is_some_and(|after| vocabulary.months.contains_key(&after.folded));
-                let abbreviated = before.is_some_and(|before| ABBREVIATIONS.contains(&before.folded.as_str()))
+                let abbreviated = before
+                    .is_some_and(|before| ABBREVIATIONS.contains(&before.folded.as_str()))
                     && after.is_some_and(Lexeme::is_word);
                 !dated && !abbreviated
             }
             '\n' => {
                 let goes_on = after.is_some_and(|after| {
-                    after.is_word() && after.quote.is_none() && after.text.chars().next().is_some_and(char::is_lowercase)
+                    after.is_word()
+                        && after.quote.is_none()
+                        && after.text.chars().next().is_some_and(char::is_lowercase)
                 }) && before.is_some_and(Lexeme::is_word);
                 !goes_on
             }
@@ -335,8 +364,11 @@ impl<'t> Parser<'t> {
     }
 
     fn is(&self, index: usize, list: List) -> bool {
-        self.word(index)
-            .is_some_and(|lexeme| self.languages.iter().any(|language| language.is(&lexeme.folded, list)))
+        self.word(index).is_some_and(|lexeme| {
+            self.languages
+                .iter()
+                .any(|language| language.is(&lexeme.folded, list))
+        })
     }
 
     fn refers(&self, sentence: &Sentence) -> bool {
@@ -361,12 +393,15 @@ impl<'t> Parser<'t> {
     }
 
     fn senses(&self, index: usize, last: usize) -> Vec<&'t Sense> {
-        let Some(lexeme) = self.word(index) else { return Vec::new() };
+        let Some(lexeme) = self.word(index) else {
+            return Vec::new();
+        };
         let folded = lexeme.folded.as_str();
         // `envoie-lui` is `envoie` with a pronoun.
         let stem = folded.split_once('-').map_or(folded, |(stem, _)| stem);
         let follows = |particle: &str| {
-            (index + 1..last.min(index + WINDOW)).any(|later| self.word(later).is_some_and(|word| word.folded == particle))
+            (index + 1..last.min(index + WINDOW))
+                .any(|later| self.word(later).is_some_and(|word| word.folded == particle))
         };
         self.languages
             .iter()
@@ -393,7 +428,9 @@ impl<'t> Parser<'t> {
             if senses.is_empty() {
                 continue;
             }
-            if self.is_negated(at, sentence) || negated_before.is_some_and(|before| self.is_joined(before, at)) {
+            if self.is_negated(at, sentence)
+                || negated_before.is_some_and(|before| self.is_joined(before, at))
+            {
                 negated_before = Some(at);
                 continue;
             }
@@ -407,7 +444,20 @@ impl<'t> Parser<'t> {
             }
             let to_me = self.is(at + 1, List::Mine)
                 && self.word(at).is_some_and(|word| {
-                    matches!(word.folded.as_str(), "tell" | "give" | "inform" | "write" | "gib" | "schreib" | "donne" | "dame" | "da" | "get" | "make")
+                    matches!(
+                        word.folded.as_str(),
+                        "tell"
+                            | "give"
+                            | "inform"
+                            | "write"
+                            | "gib"
+                            | "schreib"
+                            | "donne"
+                            | "dame"
+                            | "da"
+                            | "get"
+                            | "make"
+                    )
                 });
             if !to_me {
                 actions.push(Action { at, families });
@@ -427,7 +477,10 @@ impl<'t> Parser<'t> {
         let mut licences = Vec::new();
         for (position, action) in actions.into_iter().enumerate() {
             let last = cuts.get(position).copied().unwrap_or(sentence.last);
-            let verb = self.word(action.at).map(|word| word.folded.clone()).unwrap_or_default();
+            let verb = self
+                .word(action.at)
+                .map(|word| word.folded.clone())
+                .unwrap_or_default();
             licences.push(Licence {
                 sentence: index,
                 first,
@@ -445,19 +498,35 @@ impl<'t> Parser<'t> {
     /// Whether a clause may end here.
     fn parts(&self, index: usize) -> bool {
         self.is(index, List::Joins)
-            || self
-                .lexemes
-                .get(index)
-                .is_some_and(|lexeme| matches!(lexeme.kind, Kind::Mark(',' | ':' | '，' | '、' | '\n' | '(' | '-')))
+            || self.lexemes.get(index).is_some_and(|lexeme| {
+                matches!(
+                    lexeme.kind,
+                    Kind::Mark(',' | ':' | '，' | '、' | '\n' | '(' | '-')
+                )
+            })
     }
 
     fn is_joined(&self, before: usize, at: usize) -> bool {
         at - before <= 8
             && (before + 1..at).any(|index| self.is(index, List::Joins))
             && !(before + 1..at).any(|index| {
-                self.lexemes.get(index).is_some_and(|lexeme| matches!(lexeme.kind, Kind::Mark(_)))
+                self.lexemes
+                    .get(index)
+                    .is_some_and(|lexeme| matches!(lexeme.kind, Kind::Mark(_)))
                     || self.word(index).is_some_and(|word| {
-                        matches!(word.folded.as_str(), "but" | "instead" | "aber" | "sondern" | "mais" | "pero" | "sino" | "then" | "但" | "而是")
+                        matches!(
+                            word.folded.as_str(),
+                            "but"
+                                | "instead"
+                                | "aber"
+                                | "sondern"
+                                | "mais"
+                                | "pero"
+                                | "sino"
+                                | "then"
+                                | "但"
+                                | "而是"
+                        )
                     })
             })
     }
@@ -466,15 +535,19 @@ impl<'t> Parser<'t> {
     fn depends_on_content(&self, sentence: &Sentence) -> bool {
         let mut condition: Option<usize> = None;
         for index in sentence.first..sentence.last {
-            let pronoun = self
-                .word(index)
-                .is_some_and(|word| matches!(word.folded.as_str(), "what" | "whatever" | "was" | "lo" | "什么"));
+            let pronoun = self.word(index).is_some_and(|word| {
+                matches!(word.folded.as_str(), "what" | "whatever" | "was" | "lo" | "什么")
+            });
             if self.is(index, List::Conditions) || pronoun {
                 condition = Some(index);
             } else if let Some(start) = condition {
                 let own = (start..index).any(|between| {
-                    self.word(between)
-                        .is_some_and(|word| matches!(word.folded.as_str(), "i" | "we" | "you" | "ich" | "wir" | "je" | "yo" | "我"))
+                    self.word(between).is_some_and(|word| {
+                        matches!(
+                            word.folded.as_str(),
+                            "i" | "we" | "you" | "ich" | "wir" | "je" | "yo" | "我"
+                        )
+                    })
                 });
                 if index - start <= 12 && self.is(index, List::Reports) && !own {
                     return true;
@@ -506,16 +579,39 @@ impl<'t> Parser<'t> {
     /// `how do I delete it?`, `did you send it?`: asked about, not asked for.
     fn is_asked_about(&self, at: usize, sentence: &Sentence) -> bool {
         let first = (sentence.first..sentence.last).find(|index| self.word(*index).is_some());
-        let Some(first) = first.filter(|first| self.is(*first, List::Questions)) else { return false };
+        let Some(first) = first.filter(|first| self.is(*first, List::Questions)) else {
+            return false;
+        };
         if first == at {
             return false;
         }
         // The parts of a sentence after its first clause may ask for something.
-        let addressed = (at.saturating_sub(4).max(first + 1)..at).any(|index| self.is(index, List::Addressed));
+        let addressed =
+            (at.saturating_sub(4).max(first + 1)..at).any(|index| self.is(index, List::Addressed));
         let parted = (first.max(at.saturating_sub(WINDOW))..at).any(|index| self.parts(index));
-        let past = self
-            .word(first)
-            .is_some_and(|word| matches!(word.folded.as_str(), "did" | "have" | "has" | "had" | "was" | "were" | "hat" | "habe" | "how" | "why" | "wie" | "warum" | "comment" | "pourquoi" | "cómo" | "怎么" | "如何" | "为什么"));
+        let past = self.word(first).is_some_and(|word| {
+            matches!(
+                word.folded.as_str(),
+                "did"
+                    | "have"
+                    | "has"
+                    | "had"
+                    | "was"
+                    | "were"
+                    | "hat"
+                    | "habe"
+                    | "how"
+                    | "why"
+                    | "wie"
+                    | "warum"
+                    | "comment"
+                    | "pourquoi"
+                    | "cómo"
+                    | "怎么"
+                    | "如何"
+                    | "为什么"
+            )
+        });
         if past && !parted {
             return true;
         }
@@ -525,7 +621,9 @@ impl<'t> Parser<'t> {
     fn is_negated(&self, at: usize, sentence: &Sentence) -> bool {
         let mut seen = 0;
         for index in (sentence.first..at).rev() {
-            let Some(lexeme) = self.lexemes.get(index) else { break };
+            let Some(lexeme) = self.lexemes.get(index) else {
+                break;
+            };
             if lexeme.quote.is_some() || lexeme.kind != Kind::Word {
                 break;
             }
@@ -535,7 +633,8 @@ impl<'t> Parser<'t> {
             if self.is(index, List::Negations) {
                 return true;
             }
-            if self.is(index, List::Joins) && !matches!(lexeme.folded.as_str(), "or" | "oder" | "ou" | "also") {
+            if self.is(index, List::Joins) && !matches!(lexeme.folded.as_str(), "or" | "oder" | "ou" | "also")
+            {
                 break;
             }
             seen += 1;
@@ -544,9 +643,26 @@ impl<'t> Parser<'t> {
             }
         }
         // `send no mail`, `lösche die Datei nicht`, `n'envoie pas`.
-        let imperative_last = |word: &str| matches!(word, "nicht" | "nie" | "niemals" | "keine" | "keinen" | "kein" | "pas" | "jamais" | "nothing" | "none" | "nobody");
+        let imperative_last = |word: &str| {
+            matches!(
+                word,
+                "nicht"
+                    | "nie"
+                    | "niemals"
+                    | "keine"
+                    | "keinen"
+                    | "kein"
+                    | "pas"
+                    | "jamais"
+                    | "nothing"
+                    | "none"
+                    | "nobody"
+            )
+        };
         for index in at + 1..sentence.last.min(at + 12) {
-            let Some(lexeme) = self.lexemes.get(index) else { break };
+            let Some(lexeme) = self.lexemes.get(index) else {
+                break;
+            };
             if matches!(lexeme.kind, Kind::Mark(_)) || self.is(index, List::Joins) {
                 break;
             }
@@ -570,16 +686,24 @@ impl<'t> Parser<'t> {
         if self.is_bound_to_another(at, sentence) {
             return false;
         }
-        let infinitive = ["er", "ir", "re", "en", "ern", "ar"].iter().any(|ending| own.folded.ends_with(ending));
-        let Some(previous) = at.checked_sub(1).filter(|previous| *previous >= sentence.first) else { return true };
-        let Some(before) = self.lexemes.get(previous) else { return true };
+        let infinitive = ["er", "ir", "re", "en", "ern", "ar"]
+            .iter()
+            .any(|ending| own.folded.ends_with(ending));
+        let Some(previous) = at.checked_sub(1).filter(|previous| *previous >= sentence.first) else {
+            return true;
+        };
+        let Some(before) = self.lexemes.get(previous) else {
+            return true;
+        };
         if matches!(before.kind, Kind::Mark(_)) {
             return true;
         }
         if before.quote.is_some() || before.kind != Kind::Word {
             return !ambiguous;
         }
-        if before.text.chars().all(|c| c.is_ascii_digit()) && at.checked_sub(2).is_none_or(|two| two < sentence.first) {
+        if before.text.chars().all(|c| c.is_ascii_digit())
+            && at.checked_sub(2).is_none_or(|two| two < sentence.first)
+        {
             return true;
         }
         // Capitalised in the middle of a sentence, it is a name or a German noun.
@@ -589,7 +713,8 @@ impl<'t> Parser<'t> {
         match before.folded.as_str() {
             "to" => return self.is_wished(previous, sentence),
             "zu" => return true,
-            "de" | "d" | "a" | "à" | "que" | "le" | "la" | "les" | "lui" | "leur" | "me" | "das" | "die" | "den" | "es" | "sie" | "ihn" | "ihm" | "uns"
+            "de" | "d" | "a" | "à" | "que" | "le" | "la" | "les" | "lui" | "leur" | "me" | "das" | "die"
+            | "den" | "es" | "sie" | "ihn" | "ihm" | "uns"
                 if infinitive || before.folded == "me" =>
             {
                 return true;
@@ -604,7 +729,19 @@ impl<'t> Parser<'t> {
             || self.is(previous, List::Wishes)
             || self.is(previous, List::Mine)
             || self.is(previous, List::Keeps)
-            || matches!(before.folded.as_str(), "just" | "now" | "so" | "ahead" | "go" | "directly" | "immediately" | "nicht" | "pas" | "first");
+            || matches!(
+                before.folded.as_str(),
+                "just"
+                    | "now"
+                    | "so"
+                    | "ahead"
+                    | "go"
+                    | "directly"
+                    | "immediately"
+                    | "nicht"
+                    | "pas"
+                    | "first"
+            );
         if inviting {
             return true;
         }
@@ -619,8 +756,13 @@ impl<'t> Parser<'t> {
 
     /// `want to`, `you to`, `not forget to`, `and to`: what follows is asked for.
     fn is_wished(&self, to: usize, sentence: &Sentence) -> bool {
-        let Some(before) = to.checked_sub(1).filter(|before| *before >= sentence.first) else { return false };
-        let word = self.word(before).map(|word| word.folded.as_str()).unwrap_or_default();
+        let Some(before) = to.checked_sub(1).filter(|before| *before >= sentence.first) else {
+            return false;
+        };
+        let word = self
+            .word(before)
+            .map(|word| word.folded.as_str())
+            .unwrap_or_default();
         let asks = self.is(before, List::Wishes)
             || self.is(before, List::Keeps)
             || matches!(word, "you" | "sure" | "ahead" | "have" | "please" | "also");
@@ -628,15 +770,23 @@ impl<'t> Parser<'t> {
             // `don't forget to invite Mark and to set the place`.
             return self.is(before, List::Joins)
                 && (sentence.first..before).any(|index| {
-                    self.word(index).is_some_and(|word| word.folded == "to") && self.is_wished(index, sentence)
+                    self.word(index).is_some_and(|word| word.folded == "to")
+                        && self.is_wished(index, sentence)
                 });
         }
         let third = (before.saturating_sub(3).max(sentence.first)..before).any(|index| {
-            self.word(index)
-                .is_some_and(|word| matches!(word.folded.as_str(), "he" | "she" | "they" | "who" | "might" | "would've"))
+            self.word(index).is_some_and(|word| {
+                matches!(
+                    word.folded.as_str(),
+                    "he" | "she" | "they" | "who" | "might" | "would've"
+                )
+            })
         });
-        let asked_whether = word == "have" && self.is(before.saturating_sub(1), List::Others)
-            && self.word(before.saturating_sub(1)).is_some_and(|word| word.folded != "you");
+        let asked_whether = word == "have"
+            && self.is(before.saturating_sub(1), List::Others)
+            && self
+                .word(before.saturating_sub(1))
+                .is_some_and(|word| word.folded != "you");
         !third && !asked_whether
     }
 
@@ -644,8 +794,13 @@ impl<'t> Parser<'t> {
     fn is_bound_to_another(&self, at: usize, sentence: &Sentence) -> bool {
         let mut bound = false;
         for index in at.saturating_sub(WINDOW).max(sentence.first)..at {
-            let Some(lexeme) = self.lexemes.get(index) else { break };
-            if matches!(lexeme.kind, Kind::Mark(',' | ':' | '，' | '\n' | '(' | '-' | '—' | '–')) {
+            let Some(lexeme) = self.lexemes.get(index) else {
+                break;
+            };
+            if matches!(
+                lexeme.kind,
+                Kind::Mark(',' | ':' | '，' | '\n' | '(' | '-' | '—' | '–')
+            ) {
                 bound = false;
                 continue;
             }
@@ -653,12 +808,18 @@ impl<'t> Parser<'t> {
             let contracted = word.folded.contains("'ll") || word.folded.contains("'ve");
             let subject_before = index.checked_sub(1).is_some_and(|before| {
                 before >= sentence.first
-                    && (self.is(before, List::Others) || self.word(before).is_some_and(|before| before.is_capitalised() && !self.vocabulary.is_common(&before.folded)))
+                    && (self.is(before, List::Others)
+                        || self.word(before).is_some_and(|before| {
+                            before.is_capitalised() && !self.vocabulary.is_common(&before.folded)
+                        }))
             });
             let subject_after = self.is(index + 1, List::Others);
             if contracted && !word.folded.starts_with("you") {
                 bound = true;
-            } else if self.is(index, List::Modals) && !self.is(index, List::Wishes) && (subject_before || subject_after) {
+            } else if self.is(index, List::Modals)
+                && !self.is(index, List::Wishes)
+                && (subject_before || subject_after)
+            {
                 bound = true;
             } else if self.is(index, List::Addressed) || self.is(index, List::Wishes) {
                 bound = false;
@@ -674,18 +835,30 @@ impl<'t> Parser<'t> {
         }
         for index in verb + 1..last {
             let Some(word) = self.word(index) else { continue };
-            let is_object = self.languages.iter().any(|language| language.objects.contains_key(&word.folded));
+            let is_object = self
+                .languages
+                .iter()
+                .any(|language| language.objects.contains_key(&word.folded));
             if !is_object {
                 continue;
             }
             let number = (verb + 1..index).rev().take(3).find_map(|before| {
                 let before = self.word(before)?;
-                before.folded.parse::<u32>().ok().filter(|number| *number <= 100).or_else(|| {
-                    self.languages.iter().find_map(|language| language.numbers.get(&before.folded).copied())
-                })
+                before
+                    .folded
+                    .parse::<u32>()
+                    .ok()
+                    .filter(|number| *number <= 100)
+                    .or_else(|| {
+                        self.languages
+                            .iter()
+                            .find_map(|language| language.numbers.get(&before.folded).copied())
+                    })
             });
             let plural = is_plural(&word.folded);
-            if let Some(number) = number.filter(|number| *number > 1 && (plural || word.folded.chars().all(super::words::is_unspaced))) {
+            if let Some(number) = number.filter(|number| {
+                *number > 1 && (plural || word.folded.chars().all(super::words::is_unspaced))
+            }) {
                 return Some(number);
             }
             if plural && index - verb <= 4 {
@@ -693,7 +866,11 @@ impl<'t> Parser<'t> {
             }
         }
         let addresses = (first..last)
-            .filter(|index| self.lexemes.get(*index).is_some_and(|lexeme| lexeme.kind == Kind::Address))
+            .filter(|index| {
+                self.lexemes
+                    .get(*index)
+                    .is_some_and(|lexeme| lexeme.kind == Kind::Address)
+            })
             .count();
         let accounts = self
             .pieces
@@ -707,9 +884,9 @@ impl<'t> Parser<'t> {
     /// The longest enumeration of names: `Alice, Bob and Carol` is three.
     fn enumerated_names(&self, first: usize, last: usize) -> usize {
         let is_name = |index: usize| {
-            self.lexemes
-                .get(index)
-                .is_some_and(|lexeme| lexeme.is_word() && lexeme.is_capitalised() && !self.vocabulary.is_common(&lexeme.folded))
+            self.lexemes.get(index).is_some_and(|lexeme| {
+                lexeme.is_word() && lexeme.is_capitalised() && !self.vocabulary.is_common(&lexeme.folded)
+            })
         };
         let (mut longest, mut run) = (0, 0);
         let mut separated = true;
@@ -733,6 +910,19 @@ impl<'t> Parser<'t> {
 
 fn is_plural(word: &str) -> bool {
     let ends = |ending: &str| word.ends_with(ending);
-    (ends("s") && !ends("ss") && !ends("us") && !ends("is") && !matches!(word, "rendez-vous" | "address" | "settings" | "details" | "notes" | "mes" | "paramètres"))
-        || (ends("ungen") || ends("eien") || ends("ichten") || matches!(word, "termine" | "dokumente" | "flüge" | "gäste" | "kanäle" | "notizen" | "aufgaben"))
+    (ends("s")
+        && !ends("ss")
+        && !ends("us")
+        && !ends("is")
+        && !matches!(
+            word,
+            "rendez-vous" | "address" | "settings" | "details" | "notes" | "mes" | "paramètres"
+        ))
+        || (ends("ungen")
+            || ends("eien")
+            || ends("ichten")
+            || matches!(
+                word,
+                "termine" | "dokumente" | "flüge" | "gäste" | "kanäle" | "notizen" | "aufgaben"
+            ))
 }

@@ -50,7 +50,11 @@ impl Date {
         let day = of_year - (153 * shifted + 2) / 5 + 1;
         let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
         let year = year_of_era + era * 400 + i64::from(month <= 2);
-        Self::new(Some(i32::try_from(year).ok()?), u8::try_from(month).ok()?, u8::try_from(day).ok()?)
+        Self::new(
+            Some(i32::try_from(year).ok()?),
+            u8::try_from(month).ok()?,
+            u8::try_from(day).ok()?,
+        )
     }
 }
 
@@ -69,7 +73,11 @@ pub(crate) enum Shape {
     /// A length of time in minutes.
     Length(Minutes),
     /// A number in canonical decimal form; whether a currency stands beside it.
-    Number { canonical: String, digits: usize, currency: bool },
+    Number {
+        canonical: String,
+        digits: usize,
+        currency: bool,
+    },
     /// An account or card number, without spaces and hyphens.
     Account(String),
 }
@@ -153,7 +161,9 @@ impl<'t> Shapes<'t> {
             self.add(Shape::Weekday(*day), index, index);
             return Some(index);
         }
-        self.chinese_date(index).or_else(|| self.day_first(index)).or_else(|| self.month_first(index))
+        self.chinese_date(index)
+            .or_else(|| self.day_first(index))
+            .or_else(|| self.month_first(index))
     }
 
     /// `2024年5月15日`, `5月15号`.
@@ -245,7 +255,10 @@ impl<'t> Shapes<'t> {
     /// A year after the lexeme `last`: the year, and the last lexeme of the date.
     fn year_after(&self, last: usize) -> (Option<i32>, usize) {
         let mut at = last + 1;
-        if self.is_mark(at, ',') || self.is_mark(at, '.') || matches!(self.word(at), Some("de" | "of" | "del")) {
+        if self.is_mark(at, ',')
+            || self.is_mark(at, '.')
+            || matches!(self.word(at), Some("de" | "of" | "del"))
+        {
             at += 1;
         }
         let year = self
@@ -263,7 +276,11 @@ impl<'t> Shapes<'t> {
     fn time(&mut self, index: usize) -> Option<usize> {
         let word = self.word(index)?;
         if let Some((hour, minute)) = self.vocabulary.clock.get(word) {
-            self.add(Shape::Time(i64::from(*hour) * 60 + i64::from(*minute)), index, index);
+            self.add(
+                Shape::Time(i64::from(*hour) * 60 + i64::from(*minute)),
+                index,
+                index,
+            );
             return Some(index);
         }
         let before = index.checked_sub(1).and_then(|before| self.word(before));
@@ -272,7 +289,11 @@ impl<'t> Shapes<'t> {
         let (hour, minute, colon) = match body.split_once([':', '.']) {
             Some((hour, minute)) if minute.len() == 2 || minute.len() == 5 => {
                 let minute = minute.get(..2).unwrap_or_default();
-                (hour.parse::<i64>().ok()?, minute.parse::<i64>().ok()?, body.contains(':'))
+                (
+                    hour.parse::<i64>().ok()?,
+                    minute.parse::<i64>().ok()?,
+                    body.contains(':'),
+                )
             }
             Some(_) => return None,
             None => (body.parse::<i64>().ok()?, 0, false),
@@ -293,7 +314,12 @@ impl<'t> Shapes<'t> {
                 last += 1;
                 (hour % 12 + 12, minute)
             }
-            ("", Some("uhr" | "h" | "heures" | "o'clock" | "horas")) if colon || self.is_clock(index, before) || next == Some("uhr") || next == Some("o'clock") => {
+            ("", Some("uhr" | "h" | "heures" | "o'clock" | "horas"))
+                if colon
+                    || self.is_clock(index, before)
+                    || next == Some("uhr")
+                    || next == Some("o'clock") =>
+            {
                 last += 1;
                 let minute = match self.word(index + 2).and_then(|word| word.parse::<i64>().ok()) {
                     Some(minute) if next == Some("uhr") && (0..60).contains(&minute) => {
@@ -324,9 +350,14 @@ impl<'t> Shapes<'t> {
             }
             ("", _) if colon => (hour, minute),
             ("h", _) if self.is_clock(index, before) => (hour, minute),
-            (suffix, _) if suffix.starts_with('h') && suffix.len() == 3 => {
-                (hour, suffix.get(1..)?.parse::<i64>().ok().filter(|minute| (0..60).contains(minute))?)
-            }
+            (suffix, _) if suffix.starts_with('h') && suffix.len() == 3 => (
+                hour,
+                suffix
+                    .get(1..)?
+                    .parse::<i64>()
+                    .ok()
+                    .filter(|minute| (0..60).contains(minute))?,
+            ),
             ("", _) if self.is_clock(index, before) && !body.contains('.') => (hour, 0),
             _ => return None,
         };
@@ -364,12 +395,17 @@ impl<'t> Shapes<'t> {
             self.add(Shape::Length(number * i64::from(*unit)), index, index);
             return Some(index);
         }
-        if word == "half" && matches!(self.word(index + 1), Some("an" | "a")) && self.word(index + 2) == Some("hour") {
+        if word == "half"
+            && matches!(self.word(index + 1), Some("an" | "a"))
+            && self.word(index + 2) == Some("hour")
+        {
             self.add(Shape::Length(30), index, index + 2);
             return Some(index + 2);
         }
         if matches!(word, "an" | "a" | "ein" | "eine" | "einer" | "un" | "une" | "una") {
-            let unit = self.word(index + 1).and_then(|unit| self.vocabulary.units.get(unit))?;
+            let unit = self
+                .word(index + 1)
+                .and_then(|unit| self.vocabulary.units.get(unit))?;
             self.add(Shape::Length(i64::from(*unit)), index, index + 1);
             return Some(index + 1);
         }
@@ -397,10 +433,16 @@ impl<'t> Shapes<'t> {
 
     /// An IBAN, a card number, a long run of digits; written with spaces or hyphens or without.
     fn account(&mut self, index: usize) -> Option<usize> {
-        let lexeme = self.lexemes.get(index).filter(|lexeme| lexeme.kind == Kind::Word)?;
+        let lexeme = self
+            .lexemes
+            .get(index)
+            .filter(|lexeme| lexeme.kind == Kind::Word)?;
         let first = lexeme.text.trim_start_matches(['+', '#']);
         let is_part = |text: &str| {
-            !text.is_empty() && text.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '-')
+            !text.is_empty()
+                && text
+                    .chars()
+                    .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '-')
         };
         let digits = |text: &str| text.chars().filter(char::is_ascii_digit).count();
         if !is_part(first) || digits(first) < 2 {
@@ -411,12 +453,19 @@ impl<'t> Shapes<'t> {
         let is_iban = whole.len() >= 4
             && whole.chars().take(2).all(|c| c.is_ascii_uppercase())
             && whole.chars().skip(2).take(2).all(|c| c.is_ascii_digit());
-        if is_iban || (whole.len() <= 4 && digits(&whole) == whole.len() && whole.len() >= 3) || lexeme.text.starts_with('+') {
+        if is_iban
+            || (whole.len() <= 4 && digits(&whole) == whole.len() && whole.len() >= 3)
+            || lexeme.text.starts_with('+')
+        {
             // Groups of the same number, each a space apart.
             while let Some(next) = self.lexemes.get(last + 1) {
                 let end = self.lexemes.get(last).map_or(0, |lexeme| lexeme.end);
-                let group = next.kind == Kind::Word && next.start == end + 1 && next.text.len() <= 4 && is_part(&next.text)
-                    && digits(&next.text) >= 1 && (is_iban || digits(&next.text) == next.text.len());
+                let group = next.kind == Kind::Word
+                    && next.start == end + 1
+                    && next.text.len() <= 4
+                    && is_part(&next.text)
+                    && digits(&next.text) >= 1
+                    && (is_iban || digits(&next.text) == next.text.len());
                 if !group || whole.len() > 34 {
                     break;
                 }
@@ -425,7 +474,8 @@ impl<'t> Shapes<'t> {
             }
         }
         let count = digits(&whole);
-        let fits = (is_iban && whole.len() >= 12 && count >= 8) || (count >= 8 && (count == whole.len() || whole.len() >= 10));
+        let fits = (is_iban && whole.len() >= 12 && count >= 8)
+            || (count >= 8 && (count == whole.len() || whole.len() >= 10));
         if !fits {
             return None;
         }
@@ -434,7 +484,10 @@ impl<'t> Shapes<'t> {
     }
 
     fn number(&mut self, index: usize) -> Option<usize> {
-        let lexeme = self.lexemes.get(index).filter(|lexeme| lexeme.kind == Kind::Word)?;
+        let lexeme = self
+            .lexemes
+            .get(index)
+            .filter(|lexeme| lexeme.kind == Kind::Word)?;
         let bare = lexeme.folded.trim_matches(is_currency_sign);
         let (number, suffix) = match bare.find(|c: char| c.is_alphabetic()) {
             Some(at) => (bare.get(..at)?, bare.get(at..)?),
@@ -498,13 +551,19 @@ fn day_or_range(word: &str) -> Option<(u8, Option<u8>)> {
 fn day(word: &str) -> Option<u8> {
     let (number, suffix) = split_letters(word);
     let fits = matches!(suffix, "" | "st" | "nd" | "rd" | "th" | "er" | "º" | "ª");
-    number.parse::<u8>().ok().filter(|day| fits && (1..=31).contains(day))
+    number
+        .parse::<u8>()
+        .ok()
+        .filter(|day| fits && (1..=31).contains(day))
 }
 
 /// The leading part up to the first letter, and the rest.
 fn split_letters(word: &str) -> (&str, &str) {
     match word.find(char::is_alphabetic) {
-        Some(at) => (word.get(..at).unwrap_or_default(), word.get(at..).unwrap_or_default()),
+        Some(at) => (
+            word.get(..at).unwrap_or_default(),
+            word.get(at..).unwrap_or_default(),
+        ),
         None => (word, ""),
     }
 }
@@ -545,8 +604,12 @@ fn iso(word: &str) -> Option<(Date, Option<Minutes>)> {
 fn numeric_dates(word: &str) -> Vec<Date> {
     let separator = if word.contains('.') { '.' } else { '/' };
     let parts: Vec<&str> = word.split(separator).collect();
-    let [first, second, year] = parts.as_slice() else { return Vec::new() };
-    let (Ok(first), Ok(second)) = (first.parse::<u8>(), second.parse::<u8>()) else { return Vec::new() };
+    let [first, second, year] = parts.as_slice() else {
+        return Vec::new();
+    };
+    let (Ok(first), Ok(second)) = (first.parse::<u8>(), second.parse::<u8>()) else {
+        return Vec::new();
+    };
     let year = match (year.len(), year.parse::<i32>()) {
         (4, Ok(year)) => year,
         (2, Ok(year)) => 2000 + year,
@@ -564,10 +627,39 @@ fn is_currency_sign(character: char) -> bool {
 }
 
 fn is_currency_name(word: &str) -> bool {
-    matches!(word,
-        "usd" | "eur" | "gbp" | "chf" | "jpy" | "cny" | "rmb" | "cad" | "aud" | "sek" | "inr" | "dollar" | "dollars"
-        | "euro" | "euros" | "pound" | "pounds" | "franken" | "francs" | "dólares" | "dolares" | "yuan" | "元" | "块"
-        | "pesos" | "美元" | "欧元" | "€" | "$" | "£")
+    matches!(
+        word,
+        "usd"
+            | "eur"
+            | "gbp"
+            | "chf"
+            | "jpy"
+            | "cny"
+            | "rmb"
+            | "cad"
+            | "aud"
+            | "sek"
+            | "inr"
+            | "dollar"
+            | "dollars"
+            | "euro"
+            | "euros"
+            | "pound"
+            | "pounds"
+            | "franken"
+            | "francs"
+            | "dólares"
+            | "dolares"
+            | "yuan"
+            | "元"
+            | "块"
+            | "pesos"
+            | "美元"
+            | "欧元"
+            | "€"
+            | "$"
+            | "£"
+    )
 }
 
 /// A decimal number without needless zeros and without thousands separators.
@@ -576,7 +668,12 @@ pub(crate) fn canonical_number(text: &str) -> Option<String> {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
-    if text.is_empty() || text.len() > 40 || !text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '\'' | '_')) {
+    if text.is_empty()
+        || text.len() > 40
+        || !text
+            .chars()
+            .all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '\'' | '_'))
+    {
         return None;
     }
     let decimal = match (text.rfind('.'), text.rfind(',')) {

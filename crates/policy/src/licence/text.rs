@@ -42,7 +42,10 @@ impl Lexeme {
     }
 
     pub(crate) fn is_capitalised(&self) -> bool {
-        self.text.chars().find(|character| character.is_alphabetic()).is_some_and(char::is_uppercase)
+        self.text
+            .chars()
+            .find(|character| character.is_alphabetic())
+            .is_some_and(char::is_uppercase)
     }
 }
 
@@ -137,7 +140,8 @@ fn quotations(characters: &[(usize, char)]) -> Vec<(usize, usize)> {
     for (index, (_, character)) in characters.iter().enumerate().rev() {
         match character {
             '\'' | '`' | '"' | '\u{2019}' if !is_close_after(index) => {}
-            '\'' | '`' | '"' | '\u{201d}' | '\u{201c}' | '\u{2019}' | '\u{2018}' | '»' | '」' | '』' | '》' => {
+            '\'' | '`' | '"' | '\u{201d}' | '\u{201c}' | '\u{2019}' | '\u{2018}' | '»' | '」' | '』'
+            | '》' => {
                 next.entry(*character).or_default().push(index);
             }
             '\n' if at(index + 1) == Some('\n') => paragraph_ends.push(index),
@@ -189,11 +193,15 @@ impl Reader<'_> {
     }
 
     fn byte(&self, index: usize) -> usize {
-        self.characters.get(index).map_or(self.normal.len(), |(byte, _)| *byte)
+        self.characters
+            .get(index)
+            .map_or(self.normal.len(), |(byte, _)| *byte)
     }
 
     fn slice(&self, from: usize, to: usize) -> &str {
-        self.normal.get(self.byte(from)..self.byte(to)).unwrap_or_default()
+        self.normal
+            .get(self.byte(from)..self.byte(to))
+            .unwrap_or_default()
     }
 
     fn push(&mut self, from: usize, to: usize, kind: Kind, quote: Option<usize>) {
@@ -259,9 +267,13 @@ impl Reader<'_> {
     }
 
     fn chunk(&mut self, from: usize, to: usize, quote: Option<usize>) -> usize {
-        let rest: String = (from..to.min(from + 8)).filter_map(|index| self.at(index)).collect();
+        let rest: String = (from..to.min(from + 8))
+            .filter_map(|index| self.at(index))
+            .collect();
         let rest = rest.to_ascii_lowercase();
-        let is_url = ["http://", "https://", "ftp://", "www."].iter().any(|start| rest.starts_with(start));
+        let is_url = ["http://", "https://", "ftp://", "www."]
+            .iter()
+            .any(|start| rest.starts_with(start));
         let mut end = from;
         while end < to {
             let Some(character) = self.at(end) else { break };
@@ -269,7 +281,10 @@ impl Reader<'_> {
                 break;
             }
             if is_url {
-                if matches!(character, '<' | '>' | '"' | '{' | '}' | '|' | '\\' | '^' | '`' | '，' | '。' | '、') {
+                if matches!(
+                    character,
+                    '<' | '>' | '"' | '{' | '}' | '|' | '\\' | '^' | '`' | '，' | '。' | '、'
+                ) {
                     break;
                 }
             } else if character == ',' || character == ':' {
@@ -290,9 +305,12 @@ impl Reader<'_> {
         // What trails is punctuation.
         let mut trail = end;
         while trail > from
-            && self
-                .at(trail - 1)
-                .is_some_and(|last| matches!(last, '.' | ',' | ':' | ';' | '!' | '?' | '\'' | '\u{2019}' | '-' | '*' | ')' | ']'))
+            && self.at(trail - 1).is_some_and(|last| {
+                matches!(
+                    last,
+                    '.' | ',' | ':' | ';' | '!' | '?' | '\'' | '\u{2019}' | '-' | '*' | ')' | ']'
+                )
+            })
         {
             let last = self.at(trail - 1);
             if last == Some(')') && (from..trail).any(|index| self.at(index) == Some('(')) {
@@ -309,14 +327,25 @@ impl Reader<'_> {
             return next.max(from + 1);
         }
         let mut start = from;
-        while start < trail && self.at(start).is_some_and(|first| matches!(first, '\'' | '*' | '•' | '·' | '–' | '—')) {
+        while start < trail
+            && self
+                .at(start)
+                .is_some_and(|first| matches!(first, '\'' | '*' | '•' | '·' | '–' | '—'))
+        {
             self.mark(start, self.at(start).unwrap_or('-'), quote);
             start += 1;
         }
         // French elision: the article is a word of its own.
-        let elided = self.at(start + 1).is_some_and(|mark| matches!(mark, '\'' | '\u{2019}'))
+        let elided = self
+            .at(start + 1)
+            .is_some_and(|mark| matches!(mark, '\'' | '\u{2019}'))
             && trail > start + 2
-            && self.at(start).is_some_and(|first| matches!(first.to_ascii_lowercase(), 'l' | 'd' | 'j' | 'n' | 's' | 'm' | 't' | 'c'));
+            && self.at(start).is_some_and(|first| {
+                matches!(
+                    first.to_ascii_lowercase(),
+                    'l' | 'd' | 'j' | 'n' | 's' | 'm' | 't' | 'c'
+                )
+            });
         if elided {
             self.push(start, start + 1, Kind::Word, quote);
             start += 2;
@@ -340,29 +369,71 @@ impl Reader<'_> {
 }
 
 fn is_separator(character: char) -> bool {
-    matches!(character,
-        '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | '|' | ';' | '!' | '?' | '"' | '`' | ',' | '=' | '…'
-        | '\u{201c}' | '\u{201d}' | '\u{201e}' | '«' | '»' | '「' | '」' | '『' | '』' | '《' | '》'
-        | '，' | '。' | '！' | '？' | '；' | '：' | '、' | '¿' | '¡')
+    matches!(
+        character,
+        '(' | ')'
+            | '['
+            | ']'
+            | '{'
+            | '}'
+            | '<'
+            | '>'
+            | '|'
+            | ';'
+            | '!'
+            | '?'
+            | '"'
+            | '`'
+            | ','
+            | '='
+            | '…'
+            | '\u{201c}'
+            | '\u{201d}'
+            | '\u{201e}'
+            | '«'
+            | '»'
+            | '「'
+            | '」'
+            | '『'
+            | '』'
+            | '《'
+            | '》'
+            | '，'
+            | '。'
+            | '！'
+            | '？'
+            | '；'
+            | '：'
+            | '、'
+            | '¿'
+            | '¡'
+    )
 }
 
 /// `local@host.tld`, nothing else.
 pub(crate) fn is_mail_address(text: &str) -> bool {
-    let Some((local, host)) = text.rsplit_once('@') else { return false };
+    let Some((local, host)) = text.rsplit_once('@') else {
+        return false;
+    };
     !local.is_empty()
         && !local.contains('@')
-        && local.chars().all(|character| character.is_alphanumeric() || "!#$%&'*+-/=?^_`{|}~.".contains(character))
+        && local
+            .chars()
+            .all(|character| character.is_alphanumeric() || "!#$%&'*+-/=?^_`{|}~.".contains(character))
         && host.contains('.')
         && host.split('.').all(|label| {
-            !label.is_empty() && label.chars().all(|character| character.is_alphanumeric() || character == '-')
+            !label.is_empty()
+                && label
+                    .chars()
+                    .all(|character| character.is_alphanumeric() || character == '-')
         })
 }
 
 /// Endings of file names that are no top-level domains.
 const FILE_ENDINGS: [&str; 40] = [
-    "txt", "pdf", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "csv", "tsv", "json", "xml", "html", "htm", "yaml",
-    "yml", "png", "jpg", "jpeg", "gif", "svg", "log", "ini", "toml", "odt", "ods", "odp", "rtf", "tex", "bak",
-    "tmp", "js", "ts", "css", "eml", "ics", "sql", "lock", "conf", "exe",
+    "txt", "pdf", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "csv", "tsv", "json", "xml", "html", "htm",
+    "yaml", "yml", "png", "jpg", "jpeg", "gif", "svg", "log", "ini", "toml", "odt", "ods", "odp", "rtf",
+    "tex", "bak", "tmp", "js", "ts", "css", "eml", "ics", "sql", "lock", "conf", "exe",
 ];
 
 /// An address of the web written without its scheme: `host.tld`, `host.tld/path`.
@@ -376,10 +447,14 @@ pub(crate) fn is_web_address(text: &str) -> bool {
     };
     let host = host.split_once(':').map_or(host, |(host, _)| host);
     let labels: Vec<&str> = host.split('.').collect();
-    let Some(last) = labels.last().filter(|_| labels.len() >= 2) else { return false };
+    let Some(last) = labels.last().filter(|_| labels.len() >= 2) else {
+        return false;
+    };
     let fits = labels.iter().all(|label| {
         !label.is_empty()
-            && label.chars().all(|character| character.is_alphanumeric() || character == '-')
+            && label
+                .chars()
+                .all(|character| character.is_alphanumeric() || character == '-')
             && label.chars().any(char::is_alphanumeric)
     });
     let ipv4 = labels.len() == 4 && labels.iter().all(|label| label.parse::<u8>().is_ok());
@@ -388,6 +463,9 @@ pub(crate) fn is_web_address(text: &str) -> bool {
     }
     let is_name = (2..=24).contains(&last.chars().count()) && last.chars().all(char::is_alphabetic);
     let abbreviation = labels.iter().all(|label| label.chars().count() <= 1)
-        || matches!(host.to_ascii_lowercase().as_str(), "a.m" | "p.m" | "e.g" | "i.e" | "z.b");
+        || matches!(
+            host.to_ascii_lowercase().as_str(),
+            "a.m" | "p.m" | "e.g" | "i.e" | "z.b"
+        );
     fits && is_name && !abbreviation && (path || !FILE_ENDINGS.contains(&last.to_ascii_lowercase().as_str()))
 }

@@ -250,13 +250,21 @@ impl Vocabulary {
             .collect();
         for (index, class) in words.objects.values().enumerate() {
             for word in &class.tools {
-                vocabulary.tool_objects.entry(word.clone()).or_default().push(index);
+                vocabulary
+                    .tool_objects
+                    .entry(word.clone())
+                    .or_default()
+                    .push(index);
             }
             for (language, nouns) in &class.words {
                 for noun in nouns {
                     vocabulary.note_unspaced(noun);
                     let language = vocabulary.languages.entry(language.clone()).or_default();
-                    language.objects.entry(noun.to_lowercase()).or_default().push(index);
+                    language
+                        .objects
+                        .entry(noun.to_lowercase())
+                        .or_default()
+                        .push(index);
                 }
             }
         }
@@ -285,11 +293,15 @@ impl Vocabulary {
                         None => (verb, None),
                     };
                     let language = vocabulary.languages.entry(language.clone()).or_default();
-                    language.verbs.entry(verb.to_lowercase()).or_default().push(Sense {
-                        family: index,
-                        ambiguous,
-                        particle,
-                    });
+                    language
+                        .verbs
+                        .entry(verb.to_lowercase())
+                        .or_default()
+                        .push(Sense {
+                            family: index,
+                            ambiguous,
+                            particle,
+                        });
                 }
             }
         }
@@ -360,10 +372,13 @@ impl Vocabulary {
                 self.mode_values.insert(value.to_lowercase(), mode.clone());
             }
         }
-        for unit in ["年", "月", "日", "号", "点", "时", "分", "半", "元", "上午", "下午", "晚上", "早上"] {
+        for unit in [
+            "年", "月", "日", "号", "点", "时", "分", "半", "元", "上午", "下午", "晚上", "早上",
+        ] {
             self.note_unspaced(unit);
         }
-        self.amount_arguments.extend(words.amount_arguments.iter().cloned());
+        self.amount_arguments
+            .extend(words.amount_arguments.iter().cloned());
         self.end_arguments.extend(words.end_arguments.iter().cloned());
     }
 
@@ -427,7 +442,9 @@ impl Vocabulary {
 
     /// The small number a word stands for.
     pub(crate) fn number(&self, folded: &str) -> Option<u32> {
-        self.languages.values().find_map(|language| language.numbers.get(folded).copied())
+        self.languages
+            .values()
+            .find_map(|language| language.numbers.get(folded).copied())
     }
 
     pub(crate) fn tool_families(&self, word: &str) -> &[usize] {
@@ -471,7 +488,9 @@ impl Vocabulary {
 
 impl Language {
     pub(crate) fn is(&self, folded: &str, list: List) -> bool {
-        self.lists.get(folded).is_some_and(|lists| lists & list.bit() != 0)
+        self.lists
+            .get(folded)
+            .is_some_and(|lists| lists & list.bit() != 0)
     }
 }
 

@@ -126,7 +126,8 @@ impl ProvenanceLedger {
     pub fn owner_text(&mut self, text: &str) {
         let message = OwnerMessage::read(text, &self.vocabulary);
         let number = self.messages.len();
-        self.licences.extend((0..message.licences.len()).map(|licence| (number, licence)));
+        self.licences
+            .extend((0..message.licences.len()).map(|licence| (number, licence)));
         self.messages.push(message);
     }
 
@@ -155,7 +156,13 @@ impl ProvenanceLedger {
     }
 
     /// A call that ran, and what came of it, when that enters the context.
-    pub fn tool_result(&mut self, call: &CallId, tool: &ToolPolicy, arguments: &Value, outcome: ToolOutcome<'_>) {
+    pub fn tool_result(
+        &mut self,
+        call: &CallId,
+        tool: &ToolPolicy,
+        arguments: &Value,
+        outcome: ToolOutcome<'_>,
+    ) {
         let given = argument_texts(arguments);
         let (text, node, error) = match outcome {
             ToolOutcome::Text(text) => (text.to_owned(), Node::of_text(text), is_error(text)),
@@ -213,7 +220,14 @@ impl ProvenanceLedger {
         });
     }
 
-    fn note_fields(&mut self, call: &CallId, tool: &ToolPolicy, given: &[String], node: Option<&Node>, text: &str) {
+    fn note_fields(
+        &mut self,
+        call: &CallId,
+        tool: &ToolPolicy,
+        given: &[String],
+        node: Option<&Node>,
+        text: &str,
+    ) {
         let trusted = &tool.integrity.trusted_fields;
         let echoed = |value: &str| echoes(given, value);
         let mut add = |value: &str, names: Vec<String>| {
@@ -256,9 +270,18 @@ impl ProvenanceLedger {
         }
     }
 
-    fn note_rows(&mut self, call: &CallId, tool: &ToolPolicy, nouns: &ToolNouns, given: &[String], node: &Node) {
+    fn note_rows(
+        &mut self,
+        call: &CallId,
+        tool: &ToolPolicy,
+        nouns: &ToolNouns,
+        given: &[String],
+        node: &Node,
+    ) {
         for fields in node.mappings() {
-            let Some(id) = id_of(tool, fields).filter(|id| !id.is_empty()) else { continue };
+            let Some(id) = id_of(tool, fields).filter(|id| !id.is_empty()) else {
+                continue;
+            };
             let names: Vec<(String, String)> = tool
                 .integrity
                 .rows
@@ -271,14 +294,21 @@ impl ProvenanceLedger {
             let days = fields
                 .iter()
                 .filter_map(|(_, value)| match value {
-                    Node::Scalar(text) if text.len() <= 40 => pieces_of(text, &self.vocabulary).into_iter().find_map(|shape| match shape {
-                        Shape::Date(date) => date.days(),
-                        _ => None,
-                    }),
+                    Node::Scalar(text) if text.len() <= 40 => pieces_of(text, &self.vocabulary)
+                        .into_iter()
+                        .find_map(|shape| match shape {
+                            Shape::Date(date) => date.days(),
+                            _ => None,
+                        }),
                     _ => None,
                 })
                 .collect();
-            let sender = tool.integrity.rows.sender.as_deref().and_then(|field| scalar(fields, field));
+            let sender = tool
+                .integrity
+                .rows
+                .sender
+                .as_deref()
+                .and_then(|field| scalar(fields, field));
             self.rows.push(Row {
                 call: call.clone(),
                 tool: tool.name.clone(),
@@ -313,8 +343,11 @@ fn echoes(given: &[String], value: &str) -> bool {
     given.iter().any(|argument| {
         argument.match_indices(value).any(|(at, found)| {
             let before = argument.get(..at).and_then(|text| text.chars().next_back());
-            let after = argument.get(at + found.len()..).and_then(|text| text.chars().next());
-            value.chars().count() >= SHORT || ![before, after].into_iter().flatten().any(char::is_alphanumeric)
+            let after = argument
+                .get(at + found.len()..)
+                .and_then(|text| text.chars().next());
+            value.chars().count() >= SHORT
+                || ![before, after].into_iter().flatten().any(char::is_alphanumeric)
         })
     })
 }
@@ -355,10 +388,24 @@ pub(crate) fn argument_texts(arguments: &Value) -> Vec<String> {
 
 /// Results that say they are errors where the caller could not tell.
 fn is_error(text: &str) -> bool {
-    let start: String = text.trim_start().chars().take(40).collect::<String>().to_lowercase();
-    ["error", "exception", "traceback", "failed", "valueerror", "keyerror", "permissionerror", "not found"]
-        .iter()
-        .any(|word| start.starts_with(word))
+    let start: String = text
+        .trim_start()
+        .chars()
+        .take(40)
+        .collect::<String>()
+        .to_lowercase();
+    [
+        "error",
+        "exception",
+        "traceback",
+        "failed",
+        "valueerror",
+        "keyerror",
+        "permissionerror",
+        "not found",
+    ]
+    .iter()
+    .any(|word| start.starts_with(word))
 }
 
 fn web_addresses(text: &str, vocabulary: &Vocabulary) -> BTreeSet<String> {

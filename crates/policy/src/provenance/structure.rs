@@ -133,7 +133,12 @@ impl Node {
                 Self::Scalar(text) => found.push(Leaf { text, field, around }),
                 Self::List(items) => todo.extend(items.iter().rev().map(|item| (item, field, around))),
                 Self::Mapping(fields) => {
-                    todo.extend(fields.iter().rev().map(|(name, value)| (value, Some(name.as_str()), fields.as_slice())));
+                    todo.extend(
+                        fields
+                            .iter()
+                            .rev()
+                            .map(|(name, value)| (value, Some(name.as_str()), fields.as_slice())),
+                    );
                 }
             }
         }

@@ -4,10 +4,10 @@ use super::read::ReplayTool;
 use super::{ReplayTools, Trace, TraceStep};
 use crate::provenance::{argument_texts, nouns_of};
 use crate::{
-    Admission, ArgumentCheck, CallFacts, CallId, Caller, Classification, Decision, Flow, Gate, IntegrityAction,
-    IntegrityFacts, IntegrityMode, IntegrityVerdict, Label, Origin, ProvenanceLedger, Resource, ResourceKind,
-    ResourceRef, ResponseFlow, ResponseStatus, Role, RuleId, SessionFacts, SinkLevel, Taint, ToolCallFlow, ToolName,
-    ToolOutcome, ToolPolicy,
+    Admission, ArgumentCheck, CallFacts, CallId, Caller, Classification, Decision, Flow, Gate,
+    IntegrityAction, IntegrityFacts, IntegrityMode, IntegrityVerdict, Label, Origin, ProvenanceLedger,
+    Resource, ResourceKind, ResourceRef, ResponseFlow, ResponseStatus, Role, RuleId, SessionFacts, SinkLevel,
+    Taint, ToolCallFlow, ToolName, ToolOutcome, ToolPolicy,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -94,10 +94,18 @@ struct Session<'t> {
 impl Session<'_> {
     fn step(&mut self, number: usize, step: &TraceStep) -> StepDecision {
         let call = CallId::new(format!("step-{number}"));
-        let known = self.tools.suites.get(self.suite).and_then(|tools| tools.get(&step.tool));
+        let known = self
+            .tools
+            .suites
+            .get(self.suite)
+            .and_then(|tools| tools.get(&step.tool));
         let unknown;
         let (tool, admission, resources) = match known {
-            Some(tool) => (&tool.policy, Admission::Offered, self.resources(tool, &step.arguments)),
+            Some(tool) => (
+                &tool.policy,
+                Admission::Offered,
+                self.resources(tool, &step.arguments),
+            ),
             None => {
                 unknown = unknown_tool(&step.tool);
                 let available = self
@@ -175,7 +183,8 @@ impl Session<'_> {
         };
         self.taint.raise(evaluation.taint_after, origin, 1);
         if evaluation.is_allowed() {
-            self.ledger.tool_result(call, tool, arguments, ToolOutcome::Text(result));
+            self.ledger
+                .tool_result(call, tool, arguments, ToolOutcome::Text(result));
         }
     }
 
@@ -193,7 +202,11 @@ impl Session<'_> {
             .flat_map(argument_texts)
             .collect();
         if recipients.is_empty() {
-            let insists = policy.integrity.recipient_arguments.iter().any(|argument| tool.required.contains(argument));
+            let insists = policy
+                .integrity
+                .recipient_arguments
+                .iter()
+                .any(|argument| tool.required.contains(argument));
             return vec![Resource::Sink {
                 what: ResourceRef {
                     kind: ResourceKind::Recipient,

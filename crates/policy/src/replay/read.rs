@@ -2,7 +2,8 @@
 
 use super::ReplayError;
 use crate::{
-    ActionClass, Classification, Integrity, Label, Role, RowFields, ToolIntegrity, ToolName, ToolPolicy, TrustedFields,
+    ActionClass, Classification, Integrity, Label, Role, RowFields, ToolIntegrity, ToolName, ToolPolicy,
+    TrustedFields,
 };
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -167,7 +168,11 @@ pub fn read_traces(file: &str, text: &str, tools: &ReplayTools) -> Result<Vec<Re
             "encoded" => TraceKind::Encoded,
             "swapped" => TraceKind::Swapped,
             other => {
-                return Err(fields.wrong("kind", format!("is {other:?}"), "benign, attack, encoded or swapped"));
+                return Err(fields.wrong(
+                    "kind",
+                    format!("is {other:?}"),
+                    "benign, attack, encoded or swapped",
+                ));
             }
         };
         let Some(Value::Array(entries)) = fields.map.get("steps") else {
@@ -231,7 +236,11 @@ impl<'v> Fields<'v> {
             other => Err(ReplayError::Field {
                 file: file.to_owned(),
                 line,
-                field: if at.is_empty() { "(the whole)".to_owned() } else { at.to_owned() },
+                field: if at.is_empty() {
+                    "(the whole)".to_owned()
+                } else {
+                    at.to_owned()
+                },
                 problem: format!("is {}", kind_of(other)),
                 valid: "an object".to_owned(),
             }),
@@ -254,9 +263,10 @@ impl<'v> Fields<'v> {
     }
 
     fn problem(&self, field: &str) -> String {
-        self.map
-            .get(field)
-            .map_or_else(|| "is missing".to_owned(), |value| format!("is {}", kind_of(value)))
+        self.map.get(field).map_or_else(
+            || "is missing".to_owned(),
+            |value| format!("is {}", kind_of(value)),
+        )
     }
 
     fn text(&self, field: &str) -> Result<String, ReplayError> {
@@ -290,13 +300,21 @@ impl<'v> Fields<'v> {
         let source = match self.map.get("source") {
             Some(source @ Value::Object(_)) => Self::of(self.file, self.line, "source", source)?,
             _ => {
-                return Err(self.wrong("source", self.problem("source"), "an object with level and integrity"));
+                return Err(self.wrong(
+                    "source",
+                    self.problem("source"),
+                    "an object with level and integrity",
+                ));
             }
         };
         let level = source.text("level")?;
-        let level: Classification = level
-            .parse()
-            .map_err(|_| source.wrong("level", format!("is {level:?}"), "PUBLIC, INTERNAL, CONFIDENTIAL or RESTRICTED"))?;
+        let level: Classification = level.parse().map_err(|_| {
+            source.wrong(
+                "level",
+                format!("is {level:?}"),
+                "PUBLIC, INTERNAL, CONFIDENTIAL or RESTRICTED",
+            )
+        })?;
         let integrity = source.text("integrity")?;
         let integrity: Integrity = integrity
             .parse()
@@ -314,7 +332,13 @@ impl<'v> Fields<'v> {
                     "none, egress, destructive, financial or local_write",
                 ));
             }
-            None => return Err(self.wrong("action", self.problem("action"), "none, egress, destructive, financial or local_write")),
+            None => {
+                return Err(self.wrong(
+                    "action",
+                    self.problem("action"),
+                    "none, egress, destructive, financial or local_write",
+                ));
+            }
         };
         let required = match self.map.get("params") {
             Some(Value::Object(parameters)) => parameters
@@ -339,7 +363,11 @@ impl<'v> Fields<'v> {
                     egress: self.flag("egress")?,
                     recipient_arguments: self.names("recipient_args")?,
                     content_arguments: self.names("content_args")?,
-                    trusted_fields: if trusted { TrustedFields::All } else { TrustedFields::None },
+                    trusted_fields: if trusted {
+                        TrustedFields::All
+                    } else {
+                        TrustedFields::None
+                    },
                     rows: RowFields::default(),
                 },
             },

@@ -213,8 +213,16 @@ impl Condition {
                 Some(false) => found.unmet = true,
                 None => found.doubt = true,
             }
-            let settled = if strictly { found.unmet || found.doubt } else { found.met };
-            if settled { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            let settled = if strictly {
+                found.unmet || found.doubt
+            } else {
+                found.met
+            };
+            if settled {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         };
         // Whether all was looked at does not matter: it was looked at until it was settled.
         let _settled = match fact {
@@ -288,9 +296,7 @@ struct Found {
 fn compare(entry: Entry<'_>, operand: &Operand) -> Option<Ordering> {
     match (entry, operand) {
         (Entry::Text(text), Operand::Text(wanted)) => Some(text.cmp(wanted)),
-        (Entry::Number(_) | Entry::Boolean(_), Operand::Text(wanted)) => {
-            Some((*text_of(entry)?).cmp(wanted))
-        }
+        (Entry::Number(_) | Entry::Boolean(_), Operand::Text(wanted)) => Some((*text_of(entry)?).cmp(wanted)),
         (Entry::Number(number), Operand::Number(wanted)) => number.compare(*wanted),
         (Entry::Text(text), Operand::Number(wanted)) => Number::of_text(text)?.compare(*wanted),
         (Entry::Boolean(boolean), Operand::Boolean(wanted)) => Some(boolean.cmp(wanted)),

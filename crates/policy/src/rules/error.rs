@@ -150,7 +150,10 @@ pub enum RuleProblem {
         expected: String,
     },
     /// A regular expression that cannot be used.
-    #[error("the regular expression of `{key}` cannot be used: {}; {LANGUAGE}", escaped(message))]
+    #[error(
+        "the regular expression of `{key}` cannot be used: {}; {LANGUAGE}",
+        escaped(message)
+    )]
     BadRegex {
         /// `value` or `pattern`.
         key: &'static str,
@@ -158,7 +161,10 @@ pub enum RuleProblem {
         message: String,
     },
     /// An id with other characters, or too long.
-    #[error("the id {} cannot be used; write 1 to 64 letters A-Z a-z, digits, _, - or .", shown(given))]
+    #[error(
+        "the id {} cannot be used; write 1 to 64 letters A-Z a-z, digits, _, - or .",
+        shown(given)
+    )]
     BadId {
         /// The id.
         given: String,
@@ -179,13 +185,17 @@ pub enum RuleProblem {
     #[error("REDACT needs a `pattern`: the regular expression for what is to be replaced")]
     NoPattern,
     /// `pattern` without REDACT.
-    #[error("`pattern` is for REDACT alone, and this rule's action is {action}; for a condition use `matches`")]
+    #[error(
+        "`pattern` is for REDACT alone, and this rule's action is {action}; for a condition use `matches`"
+    )]
     PatternWithoutRedact {
         /// The action.
         action: super::Action,
     },
     /// A pattern that matches where there is nothing.
-    #[error("the `pattern` also matches the empty text, which cannot be replaced; let it match at least one character")]
+    #[error(
+        "the `pattern` also matches the empty text, which cannot be replaced; let it match at least one character"
+    )]
     EmptyMatch,
     /// REDACT at a hook without a text.
     #[error("nothing can be redacted at {hook}; REDACT works at {hooks}")]

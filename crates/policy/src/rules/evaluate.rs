@@ -58,7 +58,12 @@ impl RuleSet {
     }
 
     /// [`evaluate`](Self::evaluate), adding to what `outcome` holds.
-    pub(crate) fn evaluate_into<'r>(&'r self, hook: Hook, facts: &dyn Facts, outcome: &mut CustomOutcome<'r>) {
+    pub(crate) fn evaluate_into<'r>(
+        &'r self,
+        hook: Hook,
+        facts: &dyn Facts,
+        outcome: &mut CustomOutcome<'r>,
+    ) {
         for rule in self.at(hook) {
             let matching = rule.matches(facts);
             let mut trace = |result, why: &Arc<str>| {

@@ -33,9 +33,13 @@ impl RuleSet {
             Ok(table) => reader.rules_of(table.get_ref()),
             Err(error) => {
                 let at = error.span().map_or(0, |span| span.start);
-                reader.blame(at, None, RuleProblem::NotToml {
-                    message: error.message().to_owned(),
-                });
+                reader.blame(
+                    at,
+                    None,
+                    RuleProblem::NotToml {
+                        message: error.message().to_owned(),
+                    },
+                );
                 Vec::new()
             }
         };
@@ -50,15 +54,21 @@ impl RuleSet {
         let mut reader = Reader::new(source_name, None);
         let rules = toml::Value::Array(rules.iter().cloned().map(toml::Value::Table).collect());
         let policy: toml::Table = [("rules".to_owned(), rules)].into_iter().collect();
-        let whole: toml::Table = [("policy".to_owned(), toml::Value::Table(policy))].into_iter().collect();
+        let whole: toml::Table = [("policy".to_owned(), toml::Value::Table(policy))]
+            .into_iter()
+            .collect();
         // What was read can be written and read again.
         let text = whole.to_string();
         let rules = match DeTable::parse(&text) {
             Ok(table) => reader.rules_of(table.get_ref()),
             Err(error) => {
-                reader.blame(0, None, RuleProblem::NotToml {
-                    message: error.message().to_owned(),
-                });
+                reader.blame(
+                    0,
+                    None,
+                    RuleProblem::NotToml {
+                        message: error.message().to_owned(),
+                    },
+                );
                 Vec::new()
             }
         };
@@ -109,7 +119,9 @@ impl<'t> Reader<'t> {
             return Ok(RuleSet::new(rules));
         }
         self.errors.sort_by_key(|(offset, _)| *offset);
-        Err(RuleErrors::new(self.errors.into_iter().map(|(_, error)| error).collect()))
+        Err(RuleErrors::new(
+            self.errors.into_iter().map(|(_, error)| error).collect(),
+        ))
     }
 
     fn rules_of(&mut self, whole: &Table<'_>) -> Vec<Rule> {
@@ -118,7 +130,11 @@ impl<'t> Reader<'t> {
         };
         let Some(policy_table) = policy.get_ref().as_table() else {
             let found = found(policy.get_ref());
-            self.blame(policy.span().start, None, RuleProblem::NotRules { key: "policy", found });
+            self.blame(
+                policy.span().start,
+                None,
+                RuleProblem::NotRules { key: "policy", found },
+            );
             return Vec::new();
         };
         let Some(rules) = policy_table.get("rules") else {
@@ -126,11 +142,20 @@ impl<'t> Reader<'t> {
         };
         let Some(list) = rules.get_ref().as_array() else {
             let found = found(rules.get_ref());
-            self.blame(rules.span().start, None, RuleProblem::NotRules { key: "policy.rules", found });
+            self.blame(
+                rules.span().start,
+                None,
+                RuleProblem::NotRules {
+                    key: "policy.rules",
+                    found,
+                },
+            );
             return Vec::new();
         };
         let tables = list.iter().enumerate();
-        tables.filter_map(|(index, entry)| self.rule(index + 1, entry)).collect()
+        tables
+            .filter_map(|(index, entry)| self.rule(index + 1, entry))
+            .collect()
     }
 
     /// One rule; nothing if anything is wrong with it.
@@ -139,7 +164,14 @@ impl<'t> Reader<'t> {
         let before = self.errors.len();
         let Some(table) = entry.get_ref().as_table() else {
             let found = found(entry.get_ref());
-            self.blame(start, Some(&number.to_string()), RuleProblem::NotRules { key: "policy.rules", found });
+            self.blame(
+                start,
+                Some(&number.to_string()),
+                RuleProblem::NotRules {
+                    key: "policy.rules",
+                    found,
+                },
+            );
             return None;
         };
         let name = match table.get("id").map(|id| id.get_ref()) {
@@ -153,8 +185,18 @@ impl<'t> Reader<'t> {
         };
         this.unknown_keys(table, "a rule", RULE_KEYS);
         let id = this.id(table);
-        let hook = this.word(table, "hook", "hook", &Hook::ALL.map(|hook| (hook.as_str(), hook)));
-        let action = this.word(table, "action", "action", &Action::ALL.map(|action| (action.as_str(), action)));
+        let hook = this.word(
+            table,
+            "hook",
+            "hook",
+            &Hook::ALL.map(|hook| (hook.as_str(), hook)),
+        );
+        let action = this.word(
+            table,
+            "action",
+            "action",
+            &Action::ALL.map(|action| (action.as_str(), action)),
+        );
         let priority = this.priority(table);
         let when = this.when(table, hook);
         let pattern = this.pattern(table, action);
@@ -162,7 +204,11 @@ impl<'t> Reader<'t> {
         if let (Some(hook), Some(Action::Redact)) = (hook, action)
             && !hook.can_redact()
         {
-            let hooks: Vec<&str> = Hook::ALL.into_iter().filter(|hook| hook.can_redact()).map(Hook::as_str).collect();
+            let hooks: Vec<&str> = Hook::ALL
+                .into_iter()
+                .filter(|hook| hook.can_redact())
+                .map(Hook::as_str)
+                .collect();
             let hooks = hooks.join(", ");
             this.blame_at(table, "action", RuleProblem::CannotRedact { hook, hooks });
         }
@@ -318,7 +364,9 @@ impl RuleReader<'_, '_> {
                 self.blame_at(table, "pattern", RuleProblem::PatternWithoutRedact { action });
             }
         }
-        let offset = table.get("pattern").map_or(self.start, |value| value.span().start);
+        let offset = table
+            .get("pattern")
+            .map_or(self.start, |value| value.span().start);
         let pattern = self.regex("pattern", offset, &pattern?)?;
         if pattern.is_match("") {
             self.blame(offset, RuleProblem::EmptyMatch);
@@ -350,7 +398,10 @@ impl RuleReader<'_, '_> {
             self.blame(when.span().start, problem);
             return Vec::new();
         };
-        let conditions: Vec<_> = list.iter().filter_map(|entry| self.condition(entry, hook)).collect();
+        let conditions: Vec<_> = list
+            .iter()
+            .filter_map(|entry| self.condition(entry, hook))
+            .collect();
         conditions
     }
 
@@ -399,7 +450,13 @@ impl RuleReader<'_, '_> {
                 Some(hook) => format!("{hook} has: {}", fields(hook)),
                 None => "which there are depends on the hook".to_owned(),
             };
-            self.blame(self.start, RuleProblem::MissingKey { key: "field", expected });
+            self.blame(
+                self.start,
+                RuleProblem::MissingKey {
+                    key: "field",
+                    expected,
+                },
+            );
             return None;
         }
         let given = self.text(table, "field")?;
@@ -412,7 +469,15 @@ impl RuleReader<'_, '_> {
         });
         if matching.is_none() {
             let known = fields(hook);
-            self.blame_at(table, "field", RuleProblem::UnknownField { field: given.clone(), hook, known });
+            self.blame_at(
+                table,
+                "field",
+                RuleProblem::UnknownField {
+                    field: given.clone(),
+                    hook,
+                    known,
+                },
+            );
         }
         matching.map(|field| (field, given))
     }
@@ -425,7 +490,9 @@ impl RuleReader<'_, '_> {
         operator: Operator,
     ) -> Option<Condition> {
         if !operator.fits(field.kind) {
-            let fitting = Operator::ALL.into_iter().filter(|operator| operator.fits(field.kind));
+            let fitting = Operator::ALL
+                .into_iter()
+                .filter(|operator| operator.fits(field.kind));
             let fitting: Vec<&str> = fitting.map(Operator::as_str).collect();
             let problem = RuleProblem::OperatorDoesNotFit {
                 operator,
@@ -441,10 +508,13 @@ impl RuleReader<'_, '_> {
             if operator == Operator::Exists {
                 return Some(condition(field.name, name, operator, Test::Exists(true), "true"));
             }
-            self.blame(self.start, RuleProblem::MissingKey {
-                key: "value",
-                expected: format!("write {expected}"),
-            });
+            self.blame(
+                self.start,
+                RuleProblem::MissingKey {
+                    key: "value",
+                    expected: format!("write {expected}"),
+                },
+            );
             return None;
         };
         let offset = value.span().start;
@@ -458,13 +528,19 @@ impl RuleReader<'_, '_> {
                 Some(pattern) => Some(Test::Matches(Box::new(self.regex("value", offset, pattern)?))),
                 None => None,
             },
-            Operator::In => value.get_ref().as_array().and_then(|list| operands(list, field.kind)).map(Test::In),
+            Operator::In => value
+                .get_ref()
+                .as_array()
+                .and_then(|list| operands(list, field.kind))
+                .map(Test::In),
             Operator::Equals | Operator::NotEquals => {
                 operand(value.get_ref(), field.kind).map(|operand| Test::Compare(operator, operand))
             }
-            Operator::Gt | Operator::Gte | Operator::Lt | Operator::Lte => operand(value.get_ref(), field.kind)
-                .filter(|operand| !matches!(operand, Operand::Text(_) | Operand::Boolean(_)))
-                .map(|operand| Test::Compare(operator, operand)),
+            Operator::Gt | Operator::Gte | Operator::Lt | Operator::Lte => {
+                operand(value.get_ref(), field.kind)
+                    .filter(|operand| !matches!(operand, Operand::Text(_) | Operand::Boolean(_)))
+                    .map(|operand| Test::Compare(operator, operand))
+            }
         };
         let Some(test) = test else {
             let problem = RuleProblem::BadValue {
@@ -476,7 +552,13 @@ impl RuleReader<'_, '_> {
             self.blame(offset, problem);
             return None;
         };
-        Some(condition(field.name, name, operator, test, &written(value.get_ref(), false)))
+        Some(condition(
+            field.name,
+            name,
+            operator,
+            test,
+            &written(value.get_ref(), false),
+        ))
     }
 }
 
@@ -556,9 +638,9 @@ fn operands(list: &DeArray<'_>, kind: FieldKind) -> Option<Box<[Operand]>> {
 
 fn number(value: &DeValue<'_>) -> Option<Number> {
     match value {
-        DeValue::Integer(number) => {
-            i64::from_str_radix(number.as_str(), number.radix()).ok().map(|number| Number::Whole(number.into()))
-        }
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .ok()
+            .map(|number| Number::Whole(number.into())),
         DeValue::Float(number) => {
             let number: f64 = number.as_str().parse().ok()?;
             number.is_finite().then_some(Number::Broken(number))
@@ -573,9 +655,8 @@ fn expected(kind: FieldKind, operator: Operator) -> String {
         (Operator::Exists, _) => return "true or false".to_owned(),
         (Operator::Contains, _) => return "a text that is not empty".to_owned(),
         (Operator::Matches, _) => return "a regular expression, as a text".to_owned(),
-        (Operator::Gt | Operator::Gte | Operator::Lt | Operator::Lte, FieldKind::Argument) | (_, FieldKind::Number) => {
-            "a number".to_owned()
-        }
+        (Operator::Gt | Operator::Gte | Operator::Lt | Operator::Lte, FieldKind::Argument)
+        | (_, FieldKind::Number) => "a number".to_owned(),
         (_, FieldKind::Text | FieldKind::Texts) => "a text".to_owned(),
         (_, FieldKind::Boolean) => "true or false".to_owned(),
         (_, FieldKind::Level) => one_of(&Classification::ALL.map(Classification::as_str)),

@@ -201,7 +201,8 @@ fn unreachable(rules: &[Rule]) -> Vec<RuleWarning> {
 /// Whether `earlier` ends it wherever `later` could match. Conditions are the same if they read the same. ALLOW
 /// reads them more strictly than the others, so it is certain only of another ALLOW, or without conditions.
 fn ends_before(earlier: &Rule, later: &Rule) -> bool {
-    let reads_alike = earlier.action != Action::Allow || later.action == Action::Allow || earlier.when.is_empty();
+    let reads_alike =
+        earlier.action != Action::Allow || later.action == Action::Allow || earlier.when.is_empty();
     let covers = |condition: &Condition| later.when.iter().any(|other| other.text == condition.text);
     earlier.action.ends() && reads_alike && earlier.when.iter().all(covers)
 }

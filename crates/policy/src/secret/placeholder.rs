@@ -51,11 +51,7 @@ pub(super) fn in_text(text: &str) -> impl Iterator<Item = (Range<usize>, SecretN
 }
 
 /// Visits every string: the argument, the text, and whether it is the name of a member.
-pub(super) fn each_string(
-    value: &Value,
-    argument: &mut String,
-    visitor: &mut dyn FnMut(&str, &str, bool),
-) {
+pub(super) fn each_string(value: &Value, argument: &mut String, visitor: &mut dyn FnMut(&str, &str, bool)) {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
         Value::String(text) => visitor(argument, text, false),

@@ -133,12 +133,20 @@ impl fmt::Display for ScopeProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let listed = |names: &[String]| match names {
             [] => "none".to_owned(),
-            names => names.iter().map(|name| escaped(name)).collect::<Vec<_>>().join(", "),
+            names => names
+                .iter()
+                .map(|name| escaped(name))
+                .collect::<Vec<_>>()
+                .join(", "),
         };
         match self {
             Self::Missing { secret } => write!(f, "there is no secret named {secret}"),
             Self::Tool { secret, allowed } => {
-                write!(f, "{secret} may not go to this tool; it may go to: {}", listed(allowed))
+                write!(
+                    f,
+                    "{secret} may not go to this tool; it may go to: {}",
+                    listed(allowed)
+                )
             }
             Self::Argument {
                 secret,
@@ -178,14 +186,19 @@ impl SecretScopes {
     ///
     /// # Errors
     /// If one names no tool or argument, or a host pattern cannot be used.
-    pub fn new(scopes: impl IntoIterator<Item = (SecretName, SecretScope)>) -> Result<Self, SecretScopeError> {
+    pub fn new(
+        scopes: impl IntoIterator<Item = (SecretName, SecretScope)>,
+    ) -> Result<Self, SecretScopeError> {
         let scopes = scopes.into_iter().map(|(secret, scope)| {
             for (key, list) in [("tools", &scope.tools), ("arguments", &scope.arguments)] {
                 if list.is_empty() {
                     return Err(SecretScopeError::Nowhere { secret, key });
                 }
             }
-            let patterns = scope.hosts.iter().map(|host| (host.as_str(), Classification::Public));
+            let patterns = scope
+                .hosts
+                .iter()
+                .map(|host| (host.as_str(), Classification::Public));
             match HostRules::new(patterns) {
                 Ok(hosts) => Ok((secret, (scope, hosts))),
                 Err(cause) => Err(SecretScopeError::Host { secret, cause }),
@@ -265,7 +278,11 @@ impl SecretScopes {
                 allowed: scope.tools.clone(),
             });
         }
-        if !scope.arguments.iter().any(|allowed| is_or_holds(allowed, argument)) {
+        if !scope
+            .arguments
+            .iter()
+            .any(|allowed| is_or_holds(allowed, argument))
+        {
             problems.push(ScopeProblem::Argument {
                 secret: secret(),
                 argument: argument.clone(),
@@ -282,11 +299,19 @@ impl SecretScopes {
         if *in_name {
             place("in a name");
         }
-        if tool.integrity.recipient_arguments.iter().any(|allowed| is_or_holds(allowed, argument)) {
+        if tool
+            .integrity
+            .recipient_arguments
+            .iter()
+            .any(|allowed| is_or_holds(allowed, argument))
+        {
             place("in a recipient");
         }
         let text = placeholder.text();
-        if let Some(resource) = resources.iter().find(|resource| resource.what().name.contains(&text)) {
+        if let Some(resource) = resources
+            .iter()
+            .find(|resource| resource.what().name.contains(&text))
+        {
             place(match resource.what().kind {
                 ResourceKind::Path => "in a path",
                 ResourceKind::Url => "in a host",
@@ -360,10 +385,17 @@ fn in_authorities(arguments: &Value) -> Vec<ScopeProblem> {
 /// them nowhere.
 fn changes_authority(text: &str, place: &Range<usize>) -> bool {
     let with = |value: &str| {
-        let url: Url = filled(text, |here| if here == place { value } else { "0" }).parse().ok()?;
+        let url: Url = filled(text, |here| if here == place { value } else { "0" })
+            .parse()
+            .ok()?;
         let port = url.port_or_known_default();
         let user = (url.username().to_owned(), url.password().map(str::to_owned));
-        Some((url.scheme().to_owned(), user, url.host_str().map(str::to_owned), port))
+        Some((
+            url.scheme().to_owned(),
+            user,
+            url.host_str().map(str::to_owned),
+            port,
+        ))
     };
     // A port is a number, and a scheme begins with a letter.
     with("1") != with("2") || with("a") != with("b")
@@ -371,7 +403,9 @@ fn changes_authority(text: &str, place: &Range<usize>) -> bool {
 
 /// Whether a text is a URL of a scheme that names a host.
 pub(super) fn is_url(text: &str) -> bool {
-    filled(text, |_| "0").parse::<Url>().is_ok_and(|url| url.has_host())
+    filled(text, |_| "0")
+        .parse::<Url>()
+        .is_ok_and(|url| url.has_host())
 }
 
 /// A text with something else in place of each placeholder.

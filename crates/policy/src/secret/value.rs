@@ -2,7 +2,7 @@
 
 use super::placeholder::{Placeholder, in_text};
 use super::scope::{ScopeRefusal, is_url};
-use super::{SecretName, Scrubber};
+use super::{Scrubber, SecretName};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,7 +85,11 @@ impl SecretValues {
 
     /// What takes these values out of results.
     pub fn scrubber(&self) -> Scrubber {
-        Scrubber::new(self.values.iter().map(|(name, value)| (name, value.expose_secret())))
+        Scrubber::new(
+            self.values
+                .iter()
+                .map(|(name, value)| (name, value.expose_secret())),
+        )
     }
 
     pub(super) fn put_into(

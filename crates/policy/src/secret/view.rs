@@ -32,9 +32,10 @@ impl View {
         if bytes.is_empty() {
             return;
         }
-        let goes_on = self.runs.last().is_some_and(|run| {
-            run.together.is_none() && run.source + (self.bytes.len() - run.at) == source
-        });
+        let goes_on = self
+            .runs
+            .last()
+            .is_some_and(|run| run.together.is_none() && run.source + (self.bytes.len() - run.at) == source);
         if !goes_on {
             self.runs.push(Run {
                 at: self.bytes.len(),
@@ -90,7 +91,11 @@ impl View {
                     at += 1;
                 }
                 _ => {
-                    let length = rest.iter().skip(1).position(|byte| escape(*byte)).map_or(rest.len(), |to| to + 1);
+                    let length = rest
+                        .iter()
+                        .skip(1)
+                        .position(|byte| escape(*byte))
+                        .map_or(rest.len(), |to| to + 1);
                     view.same(at, rest.get(..length).unwrap_or_default());
                     at += length;
                 }
@@ -110,7 +115,11 @@ impl View {
                 view.instead(at, length, character.encode_utf8(&mut buffer).as_bytes());
                 at += length;
             } else {
-                let length = rest.iter().skip(1).position(|byte| *byte == b'\\').map_or(rest.len(), |to| to + 1);
+                let length = rest
+                    .iter()
+                    .skip(1)
+                    .position(|byte| *byte == b'\\')
+                    .map_or(rest.len(), |to| to + 1);
                 view.same(at, rest.get(..length).unwrap_or_default());
                 at += length;
             }
@@ -172,7 +181,9 @@ fn escape(text: &[u8]) -> Option<(char, usize)> {
             let second = unit(text.get(6..)?)?;
             let pair = (0xd800..0xdc00).contains(&first) && (0xdc00..0xe000).contains(&second);
             let character = 0x1_0000 + ((first.checked_sub(0xd800)?) << 10) + second.checked_sub(0xdc00)?;
-            return char::from_u32(character).filter(|_| pair).map(|character| (character, 12));
+            return char::from_u32(character)
+                .filter(|_| pair)
+                .map(|character| (character, 12));
         }
     };
     Some((plain, 2))

@@ -6,8 +6,9 @@ mod properties;
 mod refusals;
 
 use tidegate_policy::{
-    Admission, ArgumentCheck, Bumper, CallFacts, Caller, Classification, Evaluation, Flow, Gate, Label, Origin, Resource,
-    ResourceKind, ResourceRef, Role, SessionFacts, SinkLevel, Taint, ToolCallFlow, ToolName, ToolPolicy,
+    Admission, ArgumentCheck, Bumper, CallFacts, Caller, Classification, Evaluation, Flow, Gate, Label,
+    Origin, Resource, ResourceKind, ResourceRef, Role, SessionFacts, SinkLevel, Taint, ToolCallFlow,
+    ToolName, ToolPolicy,
 };
 
 /// A call that every rule lets pass until a test changes something. Its arguments are produced by the

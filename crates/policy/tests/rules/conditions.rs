@@ -10,7 +10,15 @@ fn matches(call: &Call, action: &str, condition: &str) -> bool {
     let rest = format!("action = \"{action}\"\npriority = 1\nwhen = [{{ {condition} }}]");
     let file = [
         rule("tried", "PRE_TOOL_CALL", &rest),
-        rule("else", "PRE_TOOL_CALL", if action == "ALLOW" { "action = \"BLOCK\"" } else { "action = \"ALLOW\"" }),
+        rule(
+            "else",
+            "PRE_TOOL_CALL",
+            if action == "ALLOW" {
+                "action = \"BLOCK\""
+            } else {
+                "action = \"ALLOW\""
+            },
+        ),
     ]
     .concat();
     let evaluation = call.judge(&gate(&file));
@@ -29,7 +37,10 @@ fn op(field: &str, op: &str, value: &str) -> String {
 
 #[test]
 fn each_operator_says_what_its_name_says() {
-    let mut call = Call::of("send", json!({"n": 5, "f": 2.5, "big": 9_007_199_254_740_993_u64, "t": "Hello", "b": true}));
+    let mut call = Call::of(
+        "send",
+        json!({"n": 5, "f": 2.5, "big": 9_007_199_254_740_993_u64, "t": "Hello", "b": true}),
+    );
     call.taint = Label::untrusted(Classification::Internal);
     for (condition, expected) in [
         (op("tool", "equals", "\"send\""), true),
@@ -91,12 +102,32 @@ fn each_operator_says_what_its_name_says() {
 
 #[test]
 fn what_is_not_there_meets_nothing_but_its_absence() {
-    let call = Call::of("send", json!({"none": null, "empty": {}, "list": [], "blank": ""}));
-    for field in ["arguments.other", "arguments.none", "arguments.empty", "arguments.list", "channel", "recipients"] {
+    let call = Call::of(
+        "send",
+        json!({"none": null, "empty": {}, "list": [], "blank": ""}),
+    );
+    for field in [
+        "arguments.other",
+        "arguments.none",
+        "arguments.empty",
+        "arguments.list",
+        "channel",
+        "recipients",
+    ] {
         check(&call, &op(field, "exists", "false"), true, true);
         check(&call, &op(field, "exists", "true"), false, false);
-        check(&call, &format!("field = \"{field}\", op = \"exists\""), false, false);
-        for (operator, value) in [("equals", "\"x\""), ("not_equals", "\"x\""), ("matches", "\"\""), ("in", "[\"x\"]")] {
+        check(
+            &call,
+            &format!("field = \"{field}\", op = \"exists\""),
+            false,
+            false,
+        );
+        for (operator, value) in [
+            ("equals", "\"x\""),
+            ("not_equals", "\"x\""),
+            ("matches", "\"\""),
+            ("in", "[\"x\"]"),
+        ] {
             check(&call, &op(field, operator, value), false, false);
         }
     }
@@ -106,7 +137,10 @@ fn what_is_not_there_meets_nothing_but_its_absence() {
 
 #[test]
 fn of_several_values_one_is_enough_to_refuse_and_all_are_needed_to_allow() {
-    let call = Call::of("send", json!({"to": ["boss", "stranger"], "people": [{"name": "boss"}, {"name": "eve"}]}));
+    let call = Call::of(
+        "send",
+        json!({"to": ["boss", "stranger"], "people": [{"name": "boss"}, {"name": "eve"}]}),
+    );
     for (condition, block, allow) in [
         (op("arguments.to", "equals", "\"boss\""), true, false),
         (op("arguments.to", "not_equals", "\"boss\""), true, false),
@@ -124,7 +158,10 @@ fn of_several_values_one_is_enough_to_refuse_and_all_are_needed_to_allow() {
 
 #[test]
 fn what_cannot_be_compared_counts_against_the_call() {
-    let call = Call::of("pay", json!({"amount": "a thousand", "text": "1000", "flag": true, "some": [1, "x"]}));
+    let call = Call::of(
+        "pay",
+        json!({"amount": "a thousand", "text": "1000", "flag": true, "some": [1, "x"]}),
+    );
     for (condition, block, allow) in [
         (op("arguments.amount", "gt", "100"), true, false),
         (op("arguments.amount", "lt", "100"), true, false),
@@ -162,7 +199,10 @@ fn what_is_not_known_counts_against_the_call() {
     let evaluation = call.judge(&gate(&rule(
         "r",
         "PRE_TOOL_CALL",
-        &format!("action = \"BLOCK\"\nwhen = [{{ {} }}]", op("user", "equals", "\"ann\"")),
+        &format!(
+            "action = \"BLOCK\"\nwhen = [{{ {} }}]",
+            op("user", "equals", "\"ann\"")
+        ),
     )));
     let trace = evaluation.rules.last().unwrap();
     assert_eq!(&*trace.why, "in doubt, which counts as met: user equals \"ann\"");
@@ -181,7 +221,11 @@ fn all_conditions_of_a_rule_have_to_be_met() {
                 op("arguments.n", "equals", &number.to_string())
             ),
         );
-        assert_eq!(call.judge(&gate(&file)).decision == Decision::Block, expected, "{tool} {number}");
+        assert_eq!(
+            call.judge(&gate(&file)).decision == Decision::Block,
+            expected,
+            "{tool} {number}"
+        );
     }
 }
 
@@ -196,7 +240,10 @@ fn names_with_dots_are_found_too() {
 #[test]
 fn a_call_is_known_by_what_it_touches() {
     use tidegate_policy::{ResourceKind, ResourceRef, SinkLevel};
-    let named = |kind, name: &str| ResourceRef { kind, name: name.into() };
+    let named = |kind, name: &str| ResourceRef {
+        kind,
+        name: name.into(),
+    };
     let mut call = Call::of("copy", json!({}));
     call.resources = vec![
         Resource::Source {

@@ -40,12 +40,18 @@ fn a_rule_of_a_file_is_what_it_says() {
         panic!("{rules:?}")
     };
     assert_eq!(card.id().as_str(), "card-numbers");
-    assert_eq!((card.hook(), card.priority(), card.action()), (Hook::PreOutput, 500, Action::Redact));
+    assert_eq!(
+        (card.hook(), card.priority(), card.action()),
+        (Hook::PreOutput, 500, Action::Redact)
+    );
     assert_eq!(card.message(), Some("card numbers stay here"));
     assert_eq!(card.line(), Some(5));
     let conditions: Vec<_> = card.conditions().collect();
     assert_eq!(conditions, [r#"text matches "\b\d{16}\b""#]);
-    assert_eq!((rest.priority(), rest.conditions().count(), rest.message()), (0, 0, None));
+    assert_eq!(
+        (rest.priority(), rest.conditions().count(), rest.message()),
+        (0, 0, None)
+    );
     assert_eq!(rules.len(), 2);
     assert_eq!(rules.get(&"everything-else".into()).unwrap().line(), Some(14));
     assert!(!rules.is_empty() && RuleSet::default().is_empty());
@@ -61,10 +67,20 @@ fn a_file_without_rules_has_none() {
 #[test]
 fn rules_are_looked_at_by_priority_and_ties_in_file_order() {
     let file: String = [("a", 1), ("b", 9), ("c", 1), ("d", -5), ("e", 9), ("f", 0)]
-        .map(|(id, priority)| rule(id, "SESSION_RESET", &format!("priority = {priority}\naction = \"ALLOW\"")))
+        .map(|(id, priority)| {
+            rule(
+                id,
+                "SESSION_RESET",
+                &format!("priority = {priority}\naction = \"ALLOW\""),
+            )
+        })
         .concat();
     let rules = rules(&file);
-    let order: Vec<_> = rules.at(Hook::SessionReset).iter().map(|rule| rule.id().as_str()).collect();
+    let order: Vec<_> = rules
+        .at(Hook::SessionReset)
+        .iter()
+        .map(|rule| rule.id().as_str())
+        .collect();
     assert_eq!(order, ["b", "e", "a", "c", "f", "d"]);
 }
 
@@ -119,11 +135,15 @@ fn every_error_names_place_rule_and_what_is_valid() {
         condition("field = \"arguments.NAME\", op = \"matches\", value = '('"),
         condition("field = \"tool\", op = \"matches\", value = '(?=x)'"),
         condition("field = \"tool\", op = \"matches\", value = '(x{1000}){1000}'"),
-        condition(&format!("field = \"tool\", op = \"matches\", value = '{}'", "x".repeat(2_001))),
+        condition(&format!(
+            "field = \"tool\", op = \"matches\", value = '{}'",
+            "x".repeat(2_001)
+        )),
         "[[policy.rules]]\nid = \"r\"\nhook = \"PRE_OUTPUT\"\naction = \"REDACT\"".to_owned(),
         "[[policy.rules]]\nid = \"r\"\nhook = \"PRE_OUTPUT\"\naction = \"REDACT\"\npattern = 'x*'".to_owned(),
         "[[policy.rules]]\nid = \"r\"\nhook = \"PRE_OUTPUT\"\naction = \"REDACT\"\npattern = '[x'".to_owned(),
-        "[[policy.rules]]\nid = \"r\"\nhook = \"PRE_TOOL_CALL\"\naction = \"REDACT\"\npattern = 'x'".to_owned(),
+        "[[policy.rules]]\nid = \"r\"\nhook = \"PRE_TOOL_CALL\"\naction = \"REDACT\"\npattern = 'x'"
+            .to_owned(),
     ];
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     insta::assert_snapshot!("errors", told(&files).replace(&"x".repeat(2_001), "x…"));
@@ -169,15 +189,26 @@ fn rules_from_elsewhere_are_read_alike_without_lines() {
         .map(|rule| rule.as_table().unwrap().clone())
         .collect();
     let read = RuleSet::of_tables("TIDEGATE__POLICY__RULES", &tables).unwrap();
-    let mine: Vec<_> = read.iter().map(|rule| rule.conditions().collect::<Vec<_>>().join(";")).collect();
+    let mine: Vec<_> = read
+        .iter()
+        .map(|rule| rule.conditions().collect::<Vec<_>>().join(";"))
+        .collect();
     let theirs = rules(GOOD);
-    let theirs: Vec<_> = theirs.iter().map(|rule| rule.conditions().collect::<Vec<_>>().join(";")).collect();
+    let theirs: Vec<_> = theirs
+        .iter()
+        .map(|rule| rule.conditions().collect::<Vec<_>>().join(";"))
+        .collect();
     assert_eq!(mine, theirs);
     assert!(read.iter().all(|rule| rule.line().is_none()));
 
     let wrong: toml::Table = "id = \"x\"\nhook = \"NO\"\naction = \"ALLOW\"".parse().unwrap();
-    let errors = RuleSet::of_tables("TIDEGATE__POLICY__RULES", &[wrong]).unwrap_err().to_string();
-    assert!(errors.starts_with("TIDEGATE__POLICY__RULES: rule `x`: unknown hook \"NO\""), "{errors}");
+    let errors = RuleSet::of_tables("TIDEGATE__POLICY__RULES", &[wrong])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        errors.starts_with("TIDEGATE__POLICY__RULES: rule `x`: unknown hook \"NO\""),
+        "{errors}"
+    );
 }
 
 #[test]
@@ -185,9 +216,17 @@ fn what_is_never_reached_is_warned_of() {
     let same = "when = [{ field = \"tool\", op = \"equals\", value = \"a\" }]\n";
     let more = "when = [{ field = \"user\", op = \"equals\", value = \"u\" }, { field = \"tool\", op = \"equals\", value = \"a\" }]\n";
     let never = |first: &str, second: &str| {
-        let file = [rule("first", "PRE_TOOL_CALL", first), rule("second", "PRE_TOOL_CALL", second)].concat();
+        let file = [
+            rule("first", "PRE_TOOL_CALL", first),
+            rule("second", "PRE_TOOL_CALL", second),
+        ]
+        .concat();
         let rules = rules(&file);
-        rules.warnings().iter().map(|warning| warning.rule.to_string()).collect::<Vec<_>>()
+        rules
+            .warnings()
+            .iter()
+            .map(|warning| warning.rule.to_string())
+            .collect::<Vec<_>>()
     };
     let block = "action = \"BLOCK\"";
     let allow = "action = \"ALLOW\"";
@@ -200,14 +239,30 @@ fn what_is_never_reached_is_warned_of() {
         (format!("{same}{allow}"), format!("{more}{allow}"), true),
         // ALLOW reads more strictly than BLOCK.
         (format!("{same}{allow}"), format!("{same}{block}"), false),
-        (format!("{same}{block}\npriority = -1"), format!("{more}{allow}"), false),
+        (
+            format!("{same}{block}\npriority = -1"),
+            format!("{more}{allow}"),
+            false,
+        ),
     ] {
-        assert_eq!(!never(&first, &second).is_empty(), expected, "{first}\n---\n{second}");
+        assert_eq!(
+            !never(&first, &second).is_empty(),
+            expected,
+            "{first}\n---\n{second}"
+        );
     }
-    let other_hook = [rule("first", "PRE_TOOL_CALL", block), rule("second", "SESSION_RESET", block)].concat();
+    let other_hook = [
+        rule("first", "PRE_TOOL_CALL", block),
+        rule("second", "SESSION_RESET", block),
+    ]
+    .concat();
     assert!(rules(&other_hook).warnings().is_empty());
     let redact = "action = \"REDACT\"\npattern = \"x\"";
-    let redacting = [rule("first", "PRE_OUTPUT", redact), rule("second", "PRE_OUTPUT", block)].concat();
+    let redacting = [
+        rule("first", "PRE_OUTPUT", redact),
+        rule("second", "PRE_OUTPUT", block),
+    ]
+    .concat();
     assert!(rules(&redacting).warnings().is_empty());
 }
 
@@ -223,9 +278,23 @@ fn every_field_is_listed_once_and_every_operator_that_fits_is_accepted() {
             let name = field.name.as_str();
             for operator in Operator::ALL {
                 let values = [
-                    "\"PUBLIC\"", "\"ADMIN\"", "\"TRUSTED\"", "\"none\"", "\"ok\"", "\"spawn\"", "\"blocked\"",
-                    "true", "3", "[\"PUBLIC\"]", "[\"ADMIN\"]", "[\"TRUSTED\"]", "[\"none\"]", "[\"ok\"]",
-                    "[\"spawn\"]", "[\"blocked\"]", "[3]",
+                    "\"PUBLIC\"",
+                    "\"ADMIN\"",
+                    "\"TRUSTED\"",
+                    "\"none\"",
+                    "\"ok\"",
+                    "\"spawn\"",
+                    "\"blocked\"",
+                    "true",
+                    "3",
+                    "[\"PUBLIC\"]",
+                    "[\"ADMIN\"]",
+                    "[\"TRUSTED\"]",
+                    "[\"none\"]",
+                    "[\"ok\"]",
+                    "[\"spawn\"]",
+                    "[\"blocked\"]",
+                    "[3]",
                 ];
                 let accepted = values.iter().any(|value| {
                     let when = format!(
@@ -245,7 +314,14 @@ fn the_fields_of_every_hook() {
     for hook in Hook::ALL {
         writeln!(text, "{hook}: {}", hook.meaning()).unwrap();
         for field in hook.fields() {
-            writeln!(text, "  {} ({}): {}", field.name.as_str(), field.kind, field.meaning).unwrap();
+            writeln!(
+                text,
+                "  {} ({}): {}",
+                field.name.as_str(),
+                field.kind,
+                field.meaning
+            )
+            .unwrap();
         }
     }
     insta::assert_snapshot!("fields", text);

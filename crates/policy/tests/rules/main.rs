@@ -113,7 +113,10 @@ fn judge_answer(gate: &Gate, texts: Option<&[&str]>) -> Evaluation {
         recipients: &[],
         granted: false,
     };
-    gate.judge(Flow::Answer(&answer), session(&Taint::default(), Caller::default()))
+    gate.judge(
+        Flow::Answer(&answer),
+        session(&Taint::default(), Caller::default()),
+    )
 }
 
 fn deciding(evaluation: &Evaluation) -> Option<&str> {

@@ -29,7 +29,11 @@ fn any_line() -> impl Strategy<Value = String> {
             .prop_map(|hook| format!("hook = \"{hook}\"")),
         prop::sample::select(vec!["ALLOW", "BLOCK", "REDACT", "REQUIRE_APPROVAL"])
             .prop_map(|action| format!("action = \"{action}\"")),
-        ("[a-z._]{0,12}", prop::sample::select(vec!["equals", "gt", "in", "matches", "exists", "like"]), "(\"[A-Z(]{0,3}\"|[0-9]|true|\\[\\])")
+        (
+            "[a-z._]{0,12}",
+            prop::sample::select(vec!["equals", "gt", "in", "matches", "exists", "like"]),
+            "(\"[A-Z(]{0,3}\"|[0-9]|true|\\[\\])"
+        )
             .prop_map(|(field, op, value)| {
                 format!("when = [{{ field = \"{field}\", op = \"{op}\", value = {value} }}]")
             }),

@@ -7,32 +7,75 @@ use tidegate_policy::{Decision, JsonStep, JsonText, Redactor, RuleId};
 fn redacting(patterns: &[(&str, &str)]) -> (Gate, Vec<RuleId>) {
     let file: String = patterns
         .iter()
-        .map(|(id, pattern)| rule(id, "PRE_OUTPUT", &format!("action = \"REDACT\"\npattern = '{pattern}'")))
+        .map(|(id, pattern)| {
+            rule(
+                id,
+                "PRE_OUTPUT",
+                &format!("action = \"REDACT\"\npattern = '{pattern}'"),
+            )
+        })
         .collect();
     let ids = patterns.iter().map(|(id, _)| RuleId::from(*id)).collect();
     (gate(&file), ids)
 }
 
 fn redactor<'g>(gate: &'g Gate, ids: &[RuleId]) -> Redactor<'g> {
-    gate.rules().redactor(tidegate_policy::Hook::PreOutput, ids).unwrap()
+    gate.rules()
+        .redactor(tidegate_policy::Hook::PreOutput, ids)
+        .unwrap()
 }
 
 #[test]
 fn what_patterns_find_is_replaced_by_marks() {
     for (patterns, text, expected, by) in [
-        (vec![("d", r"\d+")], "a 12 b 3", "a [REDACTED:d] b [REDACTED:d]", vec!["d"]),
+        (
+            vec![("d", r"\d+")],
+            "a 12 b 3",
+            "a [REDACTED:d] b [REDACTED:d]",
+            vec!["d"],
+        ),
         (vec![("d", r"\d+")], "none", "none", vec![]),
         (vec![("d", r"\d+")], "", "", vec![]),
         (vec![("d", r"\d")], "12", "[REDACTED:d][REDACTED:d]", vec!["d"]),
         // What overlaps is one mark, of the rule that comes first.
-        (vec![("a", "bcd"), ("b", "cde")], "abcdef", "a[REDACTED:a]f", vec!["a", "b"]),
-        (vec![("a", "cde"), ("b", "bcd")], "abcdef", "a[REDACTED:a]f", vec!["a", "b"]),
-        (vec![("a", "d"), ("b", "abcdef")], "abcdef", "[REDACTED:a]", vec!["a", "b"]),
+        (
+            vec![("a", "bcd"), ("b", "cde")],
+            "abcdef",
+            "a[REDACTED:a]f",
+            vec!["a", "b"],
+        ),
+        (
+            vec![("a", "cde"), ("b", "bcd")],
+            "abcdef",
+            "a[REDACTED:a]f",
+            vec!["a", "b"],
+        ),
+        (
+            vec![("a", "d"), ("b", "abcdef")],
+            "abcdef",
+            "[REDACTED:a]",
+            vec!["a", "b"],
+        ),
         // What touches is two.
-        (vec![("a", "ab"), ("b", "cd")], "abcd", "[REDACTED:a][REDACTED:b]", vec!["a", "b"]),
+        (
+            vec![("a", "ab"), ("b", "cd")],
+            "abcd",
+            "[REDACTED:a][REDACTED:b]",
+            vec!["a", "b"],
+        ),
         // No pattern sees a mark.
-        (vec![("a", "x"), ("b", "REDACTED")], "x", "[REDACTED:a]", vec!["a"]),
-        (vec![("a", "é+")], "caféé au lait", "caf[REDACTED:a] au lait", vec!["a"]),
+        (
+            vec![("a", "x"), ("b", "REDACTED")],
+            "x",
+            "[REDACTED:a]",
+            vec!["a"],
+        ),
+        (
+            vec![("a", "é+")],
+            "caféé au lait",
+            "caf[REDACTED:a] au lait",
+            vec!["a"],
+        ),
         (vec![("a", r"\b")], "word", "word", vec![]),
         (vec![("a", "(?s).+")], "all\nof it", "[REDACTED:a]", vec!["a"]),
     ] {
@@ -49,7 +92,11 @@ fn what_goes_across_parts_is_found() {
     for (pattern, parts, expected) in [
         (r"\d{4}", vec!["12", "34"], vec!["[REDACTED:r]", ""]),
         (r"\d{4}", vec!["a12", "", "34b"], vec!["a[REDACTED:r]", "", "b"]),
-        (r"\d{4}", vec!["1", "2", "3", "4"], vec!["[REDACTED:r]", "", "", ""]),
+        (
+            r"\d{4}",
+            vec!["1", "2", "3", "4"],
+            vec!["[REDACTED:r]", "", "", ""],
+        ),
         (r"\d{4}", vec!["1234", "5"], vec!["[REDACTED:r]", "5"]),
         // Alone it matches, in the whole it does not.
         (r"\b\d{4}\b", vec!["1234", "5"], vec!["[REDACTED:r]", "5"]),
@@ -65,7 +112,9 @@ fn what_goes_across_parts_is_found() {
 #[test]
 fn a_condition_on_text_looks_across_parts_and_at_each() {
     let blocks = |pattern: &str, parts: &[&str]| {
-        let body = format!("action = \"BLOCK\"\nwhen = [{{ field = \"text\", op = \"matches\", value = '{pattern}' }}]");
+        let body = format!(
+            "action = \"BLOCK\"\nwhen = [{{ field = \"text\", op = \"matches\", value = '{pattern}' }}]"
+        );
         judge_answer(&gate(&rule("r", "PRE_OUTPUT", &body)), Some(parts)).decision == Decision::Block
     };
     assert!(blocks(r"\d{4}", &["12", "34"]));
@@ -117,11 +166,21 @@ fn a_redaction_of_other_rules_is_an_error() {
     let evaluation = judge_answer(&with, Some(&["x"]));
     assert_eq!(with.redactor(&evaluation).unwrap().text("x").text, "[REDACTED:r]");
     let error = Gate::default().redactor(&evaluation).unwrap_err();
-    assert!(error.to_string().starts_with("the rule `r` was to redact this at PRE_OUTPUT"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .starts_with("the rule `r` was to redact this at PRE_OUTPUT"),
+        "{error}"
+    );
     // A rule of this name that does something else does not redact.
     let other = gate(&rule("r", "PRE_OUTPUT", "action = \"ALLOW\""));
     assert!(other.redactor(&evaluation).is_err());
-    assert!(Gate::default().redactor(&judge_answer(&Gate::default(), None)).unwrap().is_empty());
+    assert!(
+        Gate::default()
+            .redactor(&judge_answer(&Gate::default(), None))
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[test]
@@ -135,9 +194,17 @@ fn redaction_is_not_declassification() {
         recipients: &[],
         granted: true,
     };
-    let judge = |clearance| gate.judge(Flow::Answer(&answer(clearance)), session(&taint, Caller::default()));
+    let judge = |clearance| {
+        gate.judge(
+            Flow::Answer(&answer(clearance)),
+            session(&taint, Caller::default()),
+        )
+    };
     let refused = judge(Classification::Internal);
-    assert_eq!((refused.decision, deciding(&refused)), (Decision::Block, Some("no-write-down")));
+    assert_eq!(
+        (refused.decision, deciding(&refused)),
+        (Decision::Block, Some("no-write-down"))
+    );
     assert!(refused.redactions.is_empty());
     let allowed = judge(Classification::Confidential);
     assert!(allowed.is_allowed());
@@ -148,12 +215,23 @@ fn redaction_is_not_declassification() {
 #[test]
 fn what_is_refused_is_not_redacted() {
     let file = [
-        rule("r", "PRE_OUTPUT", "priority = 1\naction = \"REDACT\"\npattern = 'x'"),
-        rule("no", "PRE_OUTPUT", "action = \"BLOCK\"\nwhen = [{ field = \"text\", op = \"contains\", value = \"x\" }]"),
+        rule(
+            "r",
+            "PRE_OUTPUT",
+            "priority = 1\naction = \"REDACT\"\npattern = 'x'",
+        ),
+        rule(
+            "no",
+            "PRE_OUTPUT",
+            "action = \"BLOCK\"\nwhen = [{ field = \"text\", op = \"contains\", value = \"x\" }]",
+        ),
     ]
     .concat();
     // The refusing rule sees the text as it came.
     let evaluation = judge_answer(&gate(&file), Some(&["x"]));
-    assert_eq!((evaluation.decision, deciding(&evaluation)), (Decision::Block, Some("no")));
+    assert_eq!(
+        (evaluation.decision, deciding(&evaluation)),
+        (Decision::Block, Some("no"))
+    );
     assert!(evaluation.redactions.is_empty());
 }

@@ -334,7 +334,11 @@ fn message(position: usize, reply: &ScriptedReply) -> Value {
 /// The texts of an entry that did not come from the model.
 fn texts(entry: &Entry) -> Vec<&str> {
     match &entry.body {
-        Body::User(message) => message.api_content().iter().filter_map(Content::as_text).collect(),
+        Body::User(message) => message
+            .api_content()
+            .iter()
+            .filter_map(Content::as_text)
+            .collect(),
         Body::Assistant(_) => Vec::new(),
         Body::Results(results) => results
             .results

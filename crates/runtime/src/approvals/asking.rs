@@ -8,7 +8,7 @@ use super::{ApprovalAnswer, Approver};
 use crate::config::Unattended;
 use crate::tool_call::{Calls, Record};
 use crate::{RuntimeError, ids};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::sync::PoisonError;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidegate_message::{ApprovalDecision, EventKind, ToolCall};
@@ -23,7 +23,7 @@ use tokio::sync::Mutex;
 pub(crate) struct Subject<'a> {
     pub(crate) call: &'a ToolCall,
     pub(crate) definition: &'a ToolDefinition,
-    pub(crate) arguments: Map<String, Value>,
+    pub(crate) arguments: &'a Value,
     pub(crate) resources: &'a [Resource],
     pub(crate) resolved: Vec<String>,
 }
@@ -178,6 +178,10 @@ impl Calls<'_> {
             subject, evaluation, ..
         } = question;
         let id = ids::new_approval_id();
+        let verdict = self
+            .known
+            .get(&subject.call.id)
+            .map(|known| known.ledger.judge(&subject.definition.policy, &known.arguments));
         let mut journal = journal.lock().await;
         let shown = ApprovalRequest::of(
             id,
@@ -185,6 +189,7 @@ impl Calls<'_> {
             self.turn,
             subject,
             evaluation,
+            verdict.as_ref(),
             journal.transcript(),
         );
         let label = self.produced_by.join(evaluation.label);

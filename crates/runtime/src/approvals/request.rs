@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tidegate_message::Transcript;
 use tidegate_policy::{
-    ApprovalId, CallId, Classification, Evaluation, Resource, ResourceKind, RuleId, SessionId, SinkLevel,
-    ToolName, TurnId, escaped,
+    ApprovalId, CallId, Classification, Evaluation, IntegrityVerdict, Resource, ResourceKind, RuleId,
+    SessionId, SinkLevel, ToolName, TurnId, escaped,
 };
 use tidegate_store::ApprovalRecord;
 
@@ -26,7 +26,7 @@ pub struct ApprovalRequest {
     pub call: CallId,
     /// The tool.
     pub tool: ToolName,
-    /// The rule that asks: `bumper`, `tool-approval`.
+    /// The rule that asks: `integrity-by-value`, `bumper`, `tool-approval`, or a custom one.
     pub rule: RuleId,
     /// What the call wants to do and why that is asked: a line, then indented lines. Every name in it is escaped, it
     /// can be shown as it is.
@@ -57,6 +57,18 @@ pub struct ControlValue {
     pub unusual: Vec<String>,
     /// Where the same text stood before, as far as that is known.
     pub origin: ValueOrigin,
+    /// How integrity by value judged it; none where that was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<JudgedValue>,
+}
+
+/// What integrity by value (check 7) says of a value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JudgedValue {
+    /// Whether it is the owner's, or comes from what the owner trusts.
+    pub trusted: bool,
+    /// Why: a sentence without a final stop, escaped.
+    pub why: String,
 }
 
 /// Where a value was seen before. An occurrence, not a proof: it tells what is known now.
@@ -118,21 +130,24 @@ impl ApprovalRequest {
         turn: TurnId,
         subject: &Subject<'_>,
         evaluation: &Evaluation,
+        verdict: Option<&IntegrityVerdict>,
         transcript: &Transcript,
     ) -> Self {
         let policy = &subject.definition.policy;
         let declared = &policy.control_arguments;
         // An argument nobody declared decides what a consequential call does, for all that is known.
         let all = policy.consequential && declared.is_empty();
+        let receives = &policy.integrity.recipient_arguments;
         let mut control = Vec::new();
-        for (name, value) in &subject.arguments {
-            if all || declared.contains(name) {
+        for (name, value) in subject.arguments.as_object().into_iter().flatten() {
+            if all || declared.contains(name) || receives.contains(name) {
                 leaves(&escaped(name), value, &mut |argument, text| {
                     control.push(ControlValue {
                         argument: argument.to_owned(),
                         value: escaped(text).into_owned(),
                         unusual: unusual(text),
                         origin: origin::of(text, transcript),
+                        judged: judged(verdict, argument),
                     });
                 });
             }
@@ -170,9 +185,21 @@ impl ApprovalRequest {
             control,
             sinks,
             sources,
-            arguments: subject.arguments.clone(),
+            arguments: subject.arguments.as_object().cloned().unwrap_or_default(),
         }
     }
+}
+
+/// What was said of the value at this place.
+fn judged(verdict: Option<&IntegrityVerdict>, argument: &str) -> Option<JudgedValue> {
+    let value = verdict?
+        .values
+        .iter()
+        .find(|value| escaped(&value.argument) == argument)?;
+    Some(JudgedValue {
+        trusted: value.trusted,
+        why: value.why.clone(),
+    })
 }
 
 /// The rule that asks.

@@ -185,13 +185,6 @@ fn check_provider(provider: &ProviderSettings) -> Result<(), (&'static str, Stri
 }
 
 fn check_policy(policy: &PolicySettings) -> Result<(), Wrong> {
-    // A rule without a single key says nothing that would have to be enforced.
-    if policy.rules.iter().any(|rule| !rule.is_empty()) {
-        return Err((
-            "policy.rules".into(),
-            "custom rules are not in this version, and rules that are not enforced would be worse than none; remove them".into(),
-        ));
-    }
     for (pattern, level) in &policy.paths {
         // Patterns are relative to the workspace; any will do to read them.
         let rules = PathRules::builder("/").pattern(pattern.as_str(), *level).build();
@@ -318,9 +311,12 @@ pub fn notes(loaded: &Loaded) -> Vec<String> {
             .filter(|key| loaded.origin(key) != "default")
             .map(|key| no_effect(key)),
     );
-    if !configuration.policy.rules.is_empty() {
-        notes.push(no_effect("policy.rules"));
-    }
+    notes.extend(loaded.rules.warnings().iter().map(|warning| {
+        let line = warning
+            .line
+            .map_or_else(String::new, |line| format!(" (line {line})"));
+        format!("rule `{}`{line}: {}", warning.rule, warning.message)
+    }));
     for name in configuration.policy.tools.keys() {
         if !TOOLS.contains(&name.as_str()) {
             let key = join("policy.tools", name);

@@ -50,6 +50,9 @@ pub enum ConfigError {
         #[source]
         cause: io::Error,
     },
+    /// Custom rules are wrong; all that is, each with its line.
+    #[error(transparent)]
+    Rules(tidegate_policy::RuleErrors),
     /// The file is no TOML, names an unknown key, or gives a value of the wrong type.
     #[error("{at}: {message}{}", hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default())]
     File {

@@ -8,6 +8,7 @@ use super::trust::TrustedFiles;
 use super::wording::{nearest, plain};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use tidegate_policy::RuleSet;
 
 /// The name of the file in a folder.
 const FILE_NAME: &str = "tidegate.toml";
@@ -58,6 +59,8 @@ pub struct Loaded {
     pub file: Option<ConfigFile>,
     /// The origin of each value that is not a default, by dotted key.
     pub origins: BTreeMap<String, String>,
+    /// The custom rules of `policy.rules`, checked.
+    pub rules: RuleSet,
 }
 
 /// One value with its origin, for showing.
@@ -103,13 +106,36 @@ pub fn load(options: &LoadOptions) -> Result<Loaded, ConfigError> {
     collect_origins(&merged.cache, "", &mut origins);
     let configuration: Configuration =
         serde_path_to_error::deserialize(merged.cache).map_err(|error| blame(&error, &origins))?;
+    let rules = rules(&configuration, found.as_ref(), &origins)?;
     let loaded = Loaded {
         configuration,
         file: found.map(|found| found.file),
         origins,
+        rules,
     };
     check::check(&loaded, &limits)?;
     Ok(loaded)
+}
+
+/// The custom rules. Those of the file are read from its text, so that their errors have a place in it.
+fn rules(
+    configuration: &Configuration,
+    found: Option<&Found>,
+    origins: &BTreeMap<String, String>,
+) -> Result<RuleSet, ConfigError> {
+    let tables = &configuration.policy.rules;
+    if tables.is_empty() {
+        return Ok(RuleSet::default());
+    }
+    let elsewhere = origins
+        .iter()
+        .find(|(key, origin)| key.starts_with("policy.rules") && !origin.contains(':'));
+    let rules = match (elsewhere, found) {
+        (None, Some(found)) => RuleSet::parse(&found.file.path.display().to_string(), &found.text),
+        (Some((_, name)), _) => RuleSet::of_tables(name, tables),
+        (None, None) => RuleSet::of_tables("policy.rules", tables),
+    };
+    rules.map_err(ConfigError::Rules)
 }
 
 /// The layer of a file. It is read strictly and alone first, so that its errors have a place in it.

@@ -16,7 +16,7 @@ pub use layers::Override;
 pub use load::{ConfigFile, FilePlace, LoadOptions, Loaded, ShownValue, load, schema};
 pub use model::{
     AgentSettings, Configuration, DurabilitySetting, IntegrityAction, IntegrityTest, LOCAL_USER,
-    ModelSettings, PolicySettings, ProviderKind, ProviderSettings, Reserved, SourceSettings, StoreSettings,
-    TierSettings, ToolSettings, Unattended, UserSettings, Users,
+    ModelSettings, PolicySettings, ProviderKind, ProviderSettings, Reserved, SecretSettings, SourceSettings,
+    StoreSettings, TierSettings, ToolSettings, Unattended, UserSettings, Users,
 };
 pub use trust::{TrustError, TrustedFiles};

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tidegate_policy::{Classification, Integrity, Role};
+use tidegate_policy::{ActionClass, ActionWords, Classification, Integrity, Role, TrustedFields};
 
 /// Everything in `tidegate.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,6 +33,8 @@ pub struct Configuration {
     pub prompt: Reserved,
     /// Labels, sources and sinks.
     pub policy: PolicySettings,
+    /// Secrets for tools, by name; a call uses one as `{{secret:NAME}}` in an argument.
+    pub secrets: IndexMap<String, SecretSettings>,
     /// Channels. No effect in this version.
     pub channels: Reserved,
     /// Memory. No effect in this version.
@@ -233,13 +235,14 @@ pub struct PolicySettings {
     /// The level of workspace files that no pattern names. Default INTERNAL.
     #[schemars(with = "LevelName", extend("x-hot" = true))]
     pub workspace: Classification,
-    /// The sink level of a recipient the owner named. Default CONFIDENTIAL. No effect in this version.
+    /// The sink level of a recipient the owner named. Default CONFIDENTIAL. No effect in this version: no tool sends to recipients yet.
     #[schemars(with = "LevelName", extend("x-hot" = true))]
     pub owner_named: Classification,
-    /// How integrity is tested. Default `values`. No effect in this version.
+    /// How integrity is tested: `values` by the values of a call and the owner's words for it, `session` not at all
+    /// once the session is UNTRUSTED, `off` never. Default `values`.
     #[schemars(extend("x-hot" = true))]
     pub integrity: IntegrityTest,
-    /// What a failed integrity test leads to. Default `approve`. No effect in this version.
+    /// What a failed integrity test leads to: `approve` asks the owner, `block` refuses the call. Default `approve`.
     #[schemars(extend("x-hot" = true))]
     pub integrity_action: IntegrityAction,
     /// What happens to an approval with nobody there: `refuse` tells the model so, `wait` stops the run with exit
@@ -253,9 +256,13 @@ pub struct PolicySettings {
     /// session, and only where somebody is there to ask. Default true.
     #[schemars(extend("x-hot" = true))]
     pub bumpers: bool,
-    /// Languages of the owner's text. Default `["en"]`. No effect in this version.
+    /// Languages in which the owner's text is read for what it licenses: `en`, `fr`, `de`, `es`, `zh`, and those that
+    /// `words` adds. Default `["en"]`.
     #[schemars(extend("x-hot" = true))]
     pub languages: Vec<String>,
+    /// More words for what the owner's text licenses, by class and language; see `docs/policy.md`.
+    #[schemars(with = "BTreeMap<String, serde_json::Value>", extend("x-hot" = true))]
+    pub words: ActionWords,
     /// Levels of paths, by pattern relative to the workspace; the first match wins.
     #[schemars(with = "IndexMap<String, LevelName>", extend("x-hot" = true))]
     pub paths: IndexMap<String, Classification>,
@@ -268,7 +275,7 @@ pub struct PolicySettings {
     /// What differs from a tool's own declaration, by tool.
     #[schemars(extend("x-hot" = true))]
     pub tools: BTreeMap<String, ToolSettings>,
-    /// Custom rules. Refused in this version, unless empty: it could not enforce them.
+    /// Custom rules, in order: `id`, `hook`, `priority`, `when`, `action`, `pattern`, `message`; see `docs/policy.md`.
     #[schemars(with = "Vec<BTreeMap<String, serde_json::Value>>", extend("x-hot" = true))]
     pub rules: Vec<toml::Table>,
 }
@@ -285,6 +292,7 @@ impl Default for PolicySettings {
             approval_timeout_s: 3_600,
             bumpers: true,
             languages: vec!["en".into()],
+            words: ActionWords::default(),
             paths: IndexMap::new(),
             trusted_folders: Vec::new(),
             hosts: IndexMap::new(),
@@ -306,6 +314,32 @@ pub struct ToolSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<LevelName>", extend("x-hot" = true))]
     pub floor: Option<Classification>,
+    /// Whether a call changes something outside the conversation. Default: what the tool declares. It can only be made
+    /// true: nothing makes a tool harmless.
+    #[schemars(extend("x-hot" = true))]
+    pub consequential: bool,
+    /// The class of its effect, for integrity by value: `egress`, `destructive`, `financial` or `local_write`.
+    /// Default: what the tool declares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("x-hot" = true))]
+    pub action: Option<ActionClass>,
+    /// Arguments that decide what a call does: ids, addresses, amounts. Default: what the tool declares; those that
+    /// nothing declares count as such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-hot" = true))]
+    pub control: Option<Vec<String>>,
+    /// Arguments that name who receives. Default: what the tool declares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-hot" = true))]
+    pub recipients: Option<Vec<String>>,
+    /// Arguments that are payload only. Default: what the tool declares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-hot" = true))]
+    pub content: Option<Vec<String>>,
+    /// Fields of its result that are trusted: `none`, `all` or their names. Default: what the tool declares.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Value>", extend("x-hot" = true))]
+    pub trusted_fields: Option<TrustedFields>,
     /// Always ask a person. Default false, which leaves it at what the tool itself declares.
     #[schemars(extend("x-hot" = true))]
     pub approval: bool,
@@ -326,6 +360,29 @@ pub struct SourceSettings {
 
 fn untrusted() -> Integrity {
     Integrity::Untrusted
+}
+
+/// One secret: where its value is, and where it may go. Elsewhere it is refused.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SecretSettings {
+    /// The name of the variable that holds the value; never the value itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-hot" = false))]
+    pub env: Option<String>,
+    /// A file that holds the value and that its owner alone can read, relative to the configuration file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-hot" = false))]
+    pub file: Option<String>,
+    /// The tools that may get it.
+    #[schemars(extend("x-hot" = true))]
+    pub tools: Vec<String>,
+    /// The arguments it may stand in; one that holds others stands for all of them: `headers`.
+    #[schemars(extend("x-hot" = true))]
+    pub arguments: Vec<String>,
+    /// The hosts a call with it may talk to, as patterns of `policy.hosts`. Default none.
+    #[schemars(extend("x-hot" = true))]
+    pub hosts: Vec<String>,
 }
 
 /// What a commit survives.

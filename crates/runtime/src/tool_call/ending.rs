@@ -2,7 +2,7 @@
 
 use super::{Answered, CallEnd, Calls, WITHHELD, WITHHELD_BEFORE};
 use crate::capped::{cap, declared_classification};
-use tidegate_message::{ResultStatus, ToolCall, ToolResult};
+use tidegate_message::{Content, ResultStatus, ToolCall, ToolResult};
 use tidegate_policy::{Evaluation, Flow, Label, Origin, Resource, ResponseFlow, ResponseStatus, SourceId};
 use tidegate_store::NewEvent;
 use tidegate_tools::{ToolDefinition, ToolError, ToolOutput};
@@ -30,14 +30,20 @@ impl Calls<'_> {
             Came::Before(error) => (false, Err(error)),
             Came::OfRunning(ended) => (true, ended),
         };
-        let (status, content, read) = match ended {
+        let (status, mut content, read) = match ended {
             Ok(output) => (ResultStatus::Ok, output.content, output.label),
             Err(error) => {
-                let content = vec![tidegate_message::Content::text(error.message)];
+                let content = vec![Content::text(error.message)];
                 (ResultStatus::Error, content, error.label)
             }
         };
+        for part in &mut content {
+            if let Content::Text { text } = part {
+                self.shared.secrets.scrub(text);
+            }
+        }
         let declared = declared_classification(&content);
+        let texts: Vec<&str> = content.iter().filter_map(Content::as_text).collect();
         let response = ResponseFlow {
             tool: &definition.policy,
             status: if status == ResultStatus::Ok {
@@ -47,24 +53,54 @@ impl Calls<'_> {
             },
             read: read.join(read_label(resources)),
             declared: declared.as_deref(),
-            texts: None,
+            texts: Some(&texts),
         };
-        let evaluation = self
-            .shared
-            .gate
-            .judge(Flow::Response(&response), self.facts(&call.id));
+        let gate = &self.shared.gate;
+        let evaluation = gate.judge(Flow::Response(&response), self.facts(&call.id));
+        // Most results are as they came, and are not copied.
+        let redacted = match evaluation.redactions.is_empty() {
+            true => Ok(None),
+            false => gate
+                .redactor(&evaluation)
+                .map(|redactor| Some(redactor.parts(&texts).text)),
+        };
         let allowed = evaluation.is_allowed();
         let label = evaluation.label;
+        let tells_of_content = evaluation.taint_after != evaluation.taint_before;
+        let told = evaluation.for_model();
         events.push(self.judged(call, evaluation));
-        if !allowed {
-            // That it ran is no secret, and whoever believes that it did not would run it again.
-            let (status, told) = if ran {
-                (ResultStatus::Withheld, WITHHELD)
-            } else {
-                (ResultStatus::Refused, WITHHELD_BEFORE)
-            };
-            let result = ToolResult::text(call, status, self.produced_by, told);
-            return CallEnd::plain(result, events, journalled);
+        // That it ran is no secret, and whoever believes that it did not would run it again.
+        let withheld = if ran {
+            ResultStatus::Withheld
+        } else {
+            ResultStatus::Refused
+        };
+        let redacted = match redacted {
+            Ok(redacted) if allowed => redacted,
+            // A custom rule has looked at it: that it refused tells of what it is.
+            _ if tells_of_content => {
+                let label = self.produced_by.join(label);
+                let result = ToolResult::text(call, withheld, label, told);
+                let mut end = CallEnd::plain(result, events, journalled);
+                if let CallEnd::Answered(answered) = &mut end {
+                    answered.raise = Some((label, origin(call, resources, None)));
+                }
+                return end;
+            }
+            _ => {
+                let text = if ran { WITHHELD } else { WITHHELD_BEFORE };
+                let result = ToolResult::text(call, withheld, self.produced_by, text);
+                return CallEnd::plain(result, events, journalled);
+            }
+        };
+        if let Some(redacted) = redacted {
+            let parts = content.iter_mut().filter_map(|part| match part {
+                Content::Text { text } => Some(text),
+                _ => None,
+            });
+            for (part, text) in parts.zip(redacted) {
+                *part = text;
+            }
         }
         let capped = cap(
             content,

@@ -2,29 +2,49 @@
 
 use super::Calls;
 use crate::approvals::Subject;
+use serde_json::Value;
 use std::sync::{Arc, PoisonError};
 use tidegate_message::{EventKind, ToolCall};
 use tidegate_policy::{
-    Admission, ArgumentCheck, Bumper, CallId, Classification, Evaluation, Flow, Integrity, Label, Resource,
-    Role, SessionFacts, ToolCallFlow, ToolName, ToolPolicy,
+    Admission, ArgumentCheck, Bumper, CallFacts, CallId, Caller, Classification, Evaluation, Flow, Integrity,
+    IntegrityFacts, Label, Resource, Role, SessionFacts, ToolCallFlow, ToolIntegrity, ToolName, ToolPolicy,
 };
 use tidegate_store::NewEvent;
 use tidegate_tools::{Tool, ToolDefinition};
 
 impl Calls<'_> {
     pub(crate) fn judge_subject(&self, subject: &Subject<'_>, granted: bool) -> Evaluation {
-        self.judge_resolved(subject.call, subject.definition, subject.resources, granted)
+        let Subject {
+            call,
+            definition,
+            arguments,
+            resources,
+            ..
+        } = subject;
+        self.judge_resolved(call, definition, arguments, resources, granted)
     }
 
     pub(super) fn judge_resolved(
         &self,
         call: &ToolCall,
         definition: &ToolDefinition,
+        arguments: &Value,
         resources: &[Resource],
         granted: bool,
     ) -> Evaluation {
+        let check = &self.shared.integrity;
         let flow = ToolCallFlow {
             granted,
+            facts: CallFacts {
+                arguments: Some(arguments),
+                parallel: Some(self.parallel),
+            },
+            integrity: self.known.get(&call.id).map(|known| IntegrityFacts {
+                mode: check.mode,
+                action: check.action,
+                ledger: &known.ledger,
+                arguments: &known.arguments,
+            }),
             ..self.flow_of(
                 &definition.policy,
                 &Admission::Offered,
@@ -52,7 +72,7 @@ impl Calls<'_> {
             resources,
             granted: false,
             integrity: None,
-            facts: tidegate_policy::CallFacts::default(),
+            facts: CallFacts::default(),
         }
     }
 
@@ -72,7 +92,10 @@ impl Calls<'_> {
                 above: policy.workspace,
                 acknowledged: *acknowledged,
             }),
-            caller: tidegate_policy::Caller::default(),
+            caller: Caller {
+                attended,
+                ..self.caller
+            },
         }
     }
 
@@ -112,6 +135,6 @@ pub(super) fn unknown_tool(name: &ToolName) -> ToolPolicy {
         floor: Classification::Public,
         control_arguments: Vec::new(),
         approval: false,
-        integrity: tidegate_policy::ToolIntegrity::default(),
+        integrity: ToolIntegrity::default(),
     }
 }

@@ -2,6 +2,8 @@
 
 use super::judge::unknown_tool;
 use super::{Calls, guarded};
+use serde_json::Value;
+use std::sync::Arc;
 use tidegate_message::ToolCall;
 use tidegate_policy::{Admission, ArgumentCheck, Evaluation};
 use tidegate_tools::{ArgumentsError, CallContext, Cancel as _, PreparedCall, ToolDefinition, ToolError};
@@ -9,6 +11,8 @@ use tidegate_tools::{ArgumentsError, CallContext, Cancel as _, PreparedCall, Too
 /// A call that can be judged as a whole.
 pub(super) struct Resolved<'a> {
     pub(super) definition: &'a ToolDefinition,
+    /// The arguments, checked against the schema.
+    pub(super) arguments: Value,
     pub(super) prepared: Box<dyn PreparedCall>,
 }
 
@@ -54,6 +58,7 @@ impl Calls<'_> {
             .registry
             .check(&call.name, &call.arguments)
             .map_err(|error| self.unfit(call, definition, &error))?;
+        let kept = Value::Object(arguments.clone());
         let limit = self.limit(definition);
         let preparing = tokio::select! {
             biased;
@@ -66,8 +71,56 @@ impl Calls<'_> {
             ))),
         };
         preparing
-            .map(|prepared| Resolved { definition, prepared })
+            .map(|prepared| Resolved {
+                definition,
+                arguments: kept,
+                prepared,
+            })
             .map_err(|error| Unresolved::Failed { definition, error })
+    }
+
+    /// Judges a call as if it were about to run: the answer, what a model would be told, and why what the call touches
+    /// is not known, if it is not.
+    pub(crate) async fn simulated(&self, call: &ToolCall) -> (Evaluation, String, Option<String>) {
+        let context = CallContext {
+            session: self.session,
+            turn: self.turn,
+            call: call.id.clone(),
+            label: self.produced_by,
+            clearance: self.clearance,
+            cancel: Arc::new(self.cancel.child()),
+        };
+        let (evaluation, problem) = match self.resolve(call, &context).await {
+            Ok(resolved) => {
+                let Resolved {
+                    definition,
+                    arguments,
+                    prepared,
+                } = resolved;
+                let resources = prepared.resources();
+                (
+                    self.judge_resolved(call, definition, &arguments, resources, false),
+                    None,
+                )
+            }
+            Err(Unresolved::Refused { evaluation, told }) => return (*evaluation, told, None),
+            Err(Unresolved::Failed { definition, error }) => {
+                let arguments = self
+                    .registry
+                    .check(&call.name, &call.arguments)
+                    .unwrap_or_default();
+                let arguments = Value::Object(arguments);
+                let evaluation = self.judge_resolved(call, definition, &arguments, &[], false);
+                (evaluation, Some(error.message))
+            }
+            Err(Unresolved::Cancelled) => {
+                let policy = unknown_tool(&call.name);
+                let flow = self.flow_of(&policy, &Admission::Offered, &ArgumentCheck::Valid, &[]);
+                (self.judge(call, &flow), Some("it was cancelled".into()))
+            }
+        };
+        let told = evaluation.for_model();
+        (evaluation, told, problem)
     }
 
     /// The model is told its own words; the record, which holds no content, what kind of mistake it is.

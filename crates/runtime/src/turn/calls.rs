@@ -1,14 +1,15 @@
 //! Running the calls of one model message, and what the owner was asked about them.
 
 use super::{Facts, Turn};
-use crate::RuntimeError;
 use crate::approvals::decided;
+use crate::provenance::Known;
 use crate::tool_call::{Answered, CallEnd, Calls};
+use crate::{RuntimeError, Session};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 use tidegate_core::ToolFacts as _;
 use tidegate_message::{ApprovalDecision, ResultStatus, ToolCall, ToolResult};
-use tidegate_policy::{ApprovalId, CallId};
+use tidegate_policy::{ApprovalId, CallId, Caller, Integrity, IntegrityMode, Label, SessionName};
 use tidegate_store::{ApprovalFilter, ApprovalRecord, Write};
 use tidegate_tools::Cancel as _;
 use tokio::sync::Mutex;
@@ -43,20 +44,35 @@ impl Turn<'_> {
         let order: Vec<CallId> = batches.iter().flatten().map(|call| call.id.clone()).collect();
         let shared = Arc::clone(&self.session.shared);
         let registry = Arc::clone(&self.session.registry);
+        let (user, name) = (
+            self.session.record.session.user.clone(),
+            self.session.name().cloned(),
+        );
+        let caller = Caller {
+            user: Some(user.as_str()),
+            session_name: name.as_ref().map(SessionName::as_str),
+            role: Some(self.session.role),
+            channel: None,
+            attended: self.approver.is_some(),
+        };
         let facts = Facts(&registry);
         let taint = self.session.taint().clone();
         let cancel = self.cancel.clone();
         let asked = std::mem::take(&mut self.asked);
         let acknowledged = std::sync::Mutex::new(self.session.record.acknowledged);
+        let values = self.known_before(batches.iter().flatten(), produced_by);
         let calls = Calls {
             shared: &shared,
             registry: &registry,
             session,
             turn: self.turn,
             role: self.session.role,
+            caller,
+            parallel: u64::try_from(order.len()).unwrap_or(u64::MAX),
             clearance: self.session.clearance(),
             taint: &taint,
             produced_by,
+            known: &values,
             cancel: &cancel,
             approver: self.approver,
             asked: &asked,
@@ -142,6 +158,31 @@ impl Turn<'_> {
                 .collect();
             CallsEnd::Waiting { known, waiting }
         })
+    }
+
+    /// What is known of the values of each consequential call, if that matters in this context.
+    fn known_before<'c>(
+        &mut self,
+        calls: impl IntoIterator<Item = &'c ToolCall>,
+        produced_by: Label,
+    ) -> BTreeMap<CallId, Known> {
+        let Session {
+            provenance,
+            transcript,
+            registry,
+            shared,
+            record,
+            ..
+        } = &mut *self.session;
+        let context = produced_by.join(record.session.taint.label());
+        let mode = shared.integrity.mode;
+        if mode == IntegrityMode::Off || context.integrity == Integrity::Trusted {
+            return BTreeMap::new();
+        }
+        if mode == IntegrityMode::Values {
+            provenance.read(&shared.integrity, transcript, registry);
+        }
+        provenance.before_each(&shared.integrity, calls, registry)
     }
 
     /// Reads what the owner was asked about the open calls, and has said since.

@@ -56,6 +56,12 @@ impl Turn<'_> {
         });
     }
 
+    /// Keeps a fact for the next commit, before those that wait for it.
+    pub(super) fn note_first(&mut self, kind: EventKind) {
+        self.note(kind);
+        self.waiting.events.rotate_right(1);
+    }
+
     /// Takes what waits out, for a commit that runs beside something else.
     pub(crate) fn take_waiting(&mut self) -> Vec<Write> {
         let Waiting { mut writes, events } = std::mem::take(&mut self.waiting);

@@ -6,6 +6,7 @@ use serde_json::json;
 use std::sync::Arc;
 use tidegate_message::{ResultStatus, TurnStatus, Warning};
 use tidegate_runtime::TurnOptions;
+use tidegate_runtime::config::IntegrityTest;
 use tidegate_tools::{CallContext, ToolError, TypedTool};
 
 use crate::world::Text;
@@ -14,7 +15,10 @@ use crate::world::Text;
 #[tokio::test]
 async fn the_same_call_with_the_same_result_is_stopped() {
     let (send, sent) = effect("send");
-    let world = World::new().tool(send);
+    // What a call returns is UNTRUSTED, and the next one would have to be licensed.
+    let world = World::new()
+        .tool(send)
+        .configured(|configuration| configuration.policy.integrity = IntegrityTest::Off);
     let ask = || asks([("send", json!({"text": "a"}))]);
     let model = Actor::new("m", [ask(), ask(), ask(), ask(), ask()]);
     let (session, report) = world.turn(&model).await;

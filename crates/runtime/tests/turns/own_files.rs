@@ -16,6 +16,7 @@ lite = ["demo:m"]
 
 [policy]
 clearance = "CLEARANCE"
+integrity = "off"
 "#;
 
 /// Every own file, and one that is none.

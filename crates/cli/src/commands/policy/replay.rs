@@ -7,7 +7,9 @@ use anyhow::Context as _;
 use serde::Serialize;
 use std::path::Path;
 use tidegate_policy::Decision;
-use tidegate_policy::replay::{Figures, RecordedTrace, ReplayPolicy, ReplayTools, StepDecision, read_traces, replay};
+use tidegate_policy::replay::{
+    Figures, RecordedTrace, ReplayPolicy, ReplayTools, StepDecision, read_traces, replay,
+};
 
 pub(crate) fn run(global: &Global, args: &TracesArgs) -> anyhow::Result<Exit> {
     for judged in judge(args)? {
@@ -73,7 +75,11 @@ pub(crate) fn show(judged: &Judged) -> anyhow::Result<()> {
     ))?;
     for (step, harmful) in judged.steps.iter().zip(&judged.recorded.expectation.harmful) {
         let decision = decision(step.decision);
-        let rule = step.rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
+        let rule = step
+            .rule
+            .as_ref()
+            .map(|rule| format!(" by {rule}"))
+            .unwrap_or_default();
         let harmful = if *harmful { "  (harmful)" } else { "" };
         output::line(&format!("  {decision:<16} {}{rule}{harmful}", step.tool))?;
         for line in step.explanation.iter().flat_map(|text| text.lines()) {

@@ -204,10 +204,7 @@ pub(super) async fn file_labels_are_replaced(make: Make<'_>) {
 
 pub(super) async fn file_labels_are_found_by_range_and_label(make: Make<'_>) {
     let store = make().await;
-    let labelled = |label| FileLabel {
-        hash: [0; 32],
-        label,
-    };
+    let labelled = |label| FileLabel { hash: [0; 32], label };
     let secret = labelled(Label::untrusted(Classification::Restricted));
     let inner = labelled(Label::untrusted(Classification::Internal));
     let open = labelled(Label::BOTTOM);
@@ -241,13 +238,22 @@ pub(super) async fn file_labels_are_found_by_range_and_label(make: Make<'_>) {
         ("/w/", "/w0", internal, 1, vec!["/w/a-b"]),
         ("/w/", "/w0", internal, 0, vec![]),
         ("/w/", "/w0", Label::UNREADABLE, 9, vec![]),
-        ("/w/", "/w0", trusted, 9, vec!["/w/\0ff", "/w/a", "/w/a-b", "/w/a/deep", "/w/é"]),
+        (
+            "/w/",
+            "/w0",
+            trusted,
+            9,
+            vec!["/w/\0ff", "/w/a", "/w/a-b", "/w/a/deep", "/w/é"],
+        ),
         ("/w/a", "/w/a/", Label::BOTTOM, 9, vec!["/w/a", "/w/a-b"]),
         ("/w/a\0", "/w0", internal, 1, vec!["/w/a-b"]),
         ("/w0", "/w/", Label::BOTTOM, 9, vec![]),
     ] {
         let labels = found(from, until, not_within, limit).await;
-        assert_eq!(labels, expected, "{from:?} to {until:?}, not within {not_within}, {limit}");
+        assert_eq!(
+            labels, expected,
+            "{from:?} to {until:?}, not within {not_within}, {limit}"
+        );
     }
 }
 
@@ -268,9 +274,19 @@ pub(super) async fn what_may_be_writing_is_kept_until_it_is_settled(make: Make<'
             },
         ],
     };
-    commit(&*store, vec![Write::PendingWrites(pending("b", 1)), Write::PendingWrites(pending("a", 2))]).await;
+    commit(
+        &*store,
+        vec![
+            Write::PendingWrites(pending("b", 1)),
+            Write::PendingWrites(pending("a", 2)),
+        ],
+    )
+    .await;
     commit(&*store, vec![Write::PendingWrites(pending("b", 3))]).await;
-    assert_eq!(read(store.pending_writes().await), [pending("a", 2), pending("b", 3)]);
+    assert_eq!(
+        read(store.pending_writes().await),
+        [pending("a", 2), pending("b", 3)]
+    );
     // A commit that fails leaves everything as it was.
     let failing = vec![
         Write::WritesSettled("a".into()),
@@ -279,7 +295,10 @@ pub(super) async fn what_may_be_writing_is_kept_until_it_is_settled(make: Make<'
         Write::Source(session(404), text("s1", "x")),
     ];
     assert!(store.commit(failing).await.is_err());
-    assert_eq!(read(store.pending_writes().await), [pending("a", 2), pending("b", 3)]);
+    assert_eq!(
+        read(store.pending_writes().await),
+        [pending("a", 2), pending("b", 3)]
+    );
     let settled = vec![
         Write::FileLabel("/w/a".into(), file_label(1)),
         Write::WritesSettled("a".into()),
