@@ -48,7 +48,7 @@ impl HashedEmbedder {
             return Err(EmbedderError::EmptyText { index });
         }
         let mut dense = vec![0.0_f32; DIMENSION];
-        let mut add = |feature: &str, weight: f32| {
+        let add = |dense: &mut [f32], feature: &str, weight: f32| {
             let hash = hash_of(feature);
             // Half of the features count negative, so that collisions cancel out instead of adding up.
             let sign = if hash & 0x8000_0000 == 0 { 1.0 } else { -1.0 };
@@ -59,19 +59,19 @@ impl HashedEmbedder {
         };
         let words = terms(text, language_of(text));
         for word in &words {
-            add(&format!("w{word}"), 1.0);
+            add(&mut dense, &format!("w{word}"), 1.0);
             let padded: Vec<char> = format!("^{word}$").chars().collect();
             for gram in padded.windows(3) {
-                add(&format!("g{}", gram.iter().collect::<String>()), 0.3);
+                add(&mut dense, &format!("g{}", gram.iter().collect::<String>()), 0.3);
             }
         }
         for (first, second) in words.iter().zip(words.iter().skip(1)) {
-            add(&format!("b{first} {second}"), 0.5);
+            add(&mut dense, &format!("b{first} {second}"), 0.5);
         }
         if dense.iter().all(|value| *value == 0.0) {
             // Nothing but punctuation and the like; or all of it cancelled out.
             for character in text.graphemes(true) {
-                add(character, 1.0);
+                add(&mut dense, character, 1.0);
             }
         }
         if dense.iter().all(|value| *value == 0.0) {

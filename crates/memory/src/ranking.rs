@@ -108,7 +108,7 @@ impl Memory {
         if !words.is_empty() {
             scores
                 .lexical
-                .extend(words.iter().filter(|(id, _)| ids.binary_search(id).is_ok()));
+                .extend(words.iter().copied().filter(|(id, _)| ids.binary_search(id).is_ok()));
             // Who shares no word has the score of nothing, which is where the scale begins.
             for id in &ids {
                 scores.lexical.entry(*id).or_insert(0.0);

@@ -2,6 +2,8 @@
 
 use crate::{FlowKind, Label, RuleId};
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// Whether a flow may happen.
@@ -32,6 +34,71 @@ pub enum RuleOutcome {
     Redacted,
 }
 
+/// Why a rule said what it said. A text; those of custom rules are shared, since an evaluation may look at many.
+#[derive(Clone, Debug)]
+pub struct Why(Text);
+
+#[derive(Clone, Debug)]
+enum Text {
+    Owned(String),
+    Shared(Arc<str>),
+}
+
+impl Deref for Why {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match &self.0 {
+            Text::Owned(text) => text,
+            Text::Shared(text) => text,
+        }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self)
+    }
+}
+
+impl PartialEq for Why {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Why {}
+
+impl From<String> for Why {
+    fn from(text: String) -> Self {
+        Self(Text::Owned(text))
+    }
+}
+
+impl From<&str> for Why {
+    fn from(text: &str) -> Self {
+        Self(Text::Owned(text.to_owned()))
+    }
+}
+
+impl From<Arc<str>> for Why {
+    fn from(text: Arc<str>) -> Self {
+        Self(Text::Shared(text))
+    }
+}
+
+impl Serialize for Why {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Why {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::from)
+    }
+}
+
 /// One rule that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleTrace {
@@ -41,7 +108,7 @@ pub struct RuleTrace {
     pub outcome: RuleOutcome,
     /// Why, in a sentence without a final stop. Every name in it is escaped. Of a custom rule it names the condition,
     /// so a part of the configuration, and never the value that was compared.
-    pub why: Arc<str>,
+    pub why: Why,
 }
 
 /// The gate's answer to one flow: complete enough to be explained later without the session at hand.

@@ -12,7 +12,7 @@ mod wording;
 use crate::rules::RuleSet;
 use crate::{
     Decision, Evaluation, Flow, FlowKind, Hook, Label, Redactor, RuleId, RuleOutcome, RuleTrace,
-    SecretScopes, SessionFacts, UnknownRedaction, escaped,
+    SecretScopes, SessionFacts, UnknownRedaction, Why, escaped,
 };
 use custom::{
     AgentSubject, CallSubject, ContextSubject, McpSubject, OutputSubject, ResetSubject, ResponseSubject,
@@ -390,7 +390,7 @@ enum Ruling {
 }
 
 impl Evaluation {
-    fn trace(&mut self, rule: RuleId, outcome: RuleOutcome, why: Arc<str>) {
+    fn trace(&mut self, rule: RuleId, outcome: RuleOutcome, why: Why) {
         self.rules.push(RuleTrace { rule, outcome, why });
     }
 

@@ -4,12 +4,14 @@
 mod content;
 mod given;
 mod judge;
+mod moment;
 mod naming;
 mod scope;
 mod tool;
 mod trust;
 mod verdict;
 
+pub(crate) use judge::signature;
 pub(crate) use naming::owner_named;
 pub use tool::{ActionClass, RowFields, ToolIntegrity, TrustedFields};
 pub use verdict::{

@@ -44,7 +44,7 @@ mod taint;
 pub use address::AddressKind;
 pub use confusable::{Confusable, confusables};
 pub use escape::escaped;
-pub use evaluation::{Decision, Evaluation, RuleOutcome, RuleTrace};
+pub use evaluation::{Decision, Evaluation, RuleOutcome, RuleTrace, Why};
 pub use flow::{
     Admission, AnswerFlow, ArgumentCheck, Bumper, ContextFlow, Flow, FlowKind, ModelFlow, Resource,
     ResourceKind, ResourceRef, ResponseFlow, ResponseStatus, SessionFacts, SinkLevel, ToolCallFlow,
@@ -63,7 +63,7 @@ pub use integrity::{
     RowFields, ToolIntegrity, TrustedFields, ValueOrigin,
 };
 pub use label::{Classification, Integrity, Label, ParseLabelError};
-pub use licence::{ActionFamily, ActionWords, ActionWordsError, ObjectClass};
+pub use licence::{ActionFamily, ActionWords, ActionWordsError, NumberRole, ObjectClass};
 pub use log::{KeyedHash, logged_url};
 pub use path::{PathLabel, PathRule, PathRules, PathRulesBuilder, PathRulesError};
 pub use provenance::{ProvenanceLedger, ToolOutcome};

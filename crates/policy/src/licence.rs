@@ -3,15 +3,18 @@
 //! A text is cut into words, quotations and typed pieces ([`text`], [`shape`]), then into sentences and clauses, of
 //! which those that ask for a deed are licences ([`parse`]). [`ActionWords`] holds the vocabulary by language.
 
+mod clause;
+mod numeral;
 mod parse;
 mod shape;
 mod text;
 mod words;
 
+pub(crate) use numeral::canonical_number;
 pub(crate) use parse::{Licence, OwnerMessage, Reach};
-pub(crate) use shape::{Date, Minutes, Piece, Shape, canonical_number, pieces};
+pub(crate) use shape::{Date, Minutes, Shape, pieces};
 pub(crate) use text::{Kind, Lexeme, Text, folded, is_mail_address, is_web_address, normalised};
-pub use words::{ActionFamily, ActionWords, ActionWordsError, ObjectClass};
+pub use words::{ActionFamily, ActionWords, ActionWordsError, NumberRole, ObjectClass};
 pub(crate) use words::{List, Vocabulary, is_unspaced};
 
 use std::collections::BTreeSet;

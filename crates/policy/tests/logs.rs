@@ -14,13 +14,24 @@ fn content_above_internal_is_hashed_with_the_key() {
         assert_eq!(shown, hash.of("a\nb"));
     }
     let shown = hash.of("text");
-    assert!(shown.starts_with("[#") && shown.ends_with(" ~64 B]") && shown.len() == "[#a1b2c3 ~64 B]".len(), "{shown}");
-    assert_eq!(shown, KeyedHash::new([7; 32]).of("text"), "the same key, the same hash");
+    assert!(
+        shown.starts_with("[#") && shown.ends_with(" ~64 B]") && shown.len() == "[#a1b2c3 ~64 B]".len(),
+        "{shown}"
+    );
+    assert_eq!(
+        shown,
+        KeyedHash::new([7; 32]).of("text"),
+        "the same key, the same hash"
+    );
     assert_ne!(shown, KeyedHash::new([8; 32]).of("text"), "another key");
     assert_ne!(shown, hash.of("texts"), "another text");
     let mut last = [7; 32];
     last[31] = 8;
-    assert_ne!(shown, KeyedHash::new(last).of("text"), "every byte of the key counts");
+    assert_ne!(
+        shown,
+        KeyedHash::new(last).of("text"),
+        "every byte of the key counts"
+    );
     assert_eq!(format!("{hash:?}"), "KeyedHash(…)");
 }
 
@@ -44,7 +55,10 @@ fn lengths_are_rounded_up_to_powers_of_two() {
         (1_048_577, "~2 MB"),
     ] {
         let shown_whole = hash.of(&"x".repeat(length));
-        assert!(shown_whole.ends_with(&format!(" {shown}]")), "{length}: {shown_whole}");
+        assert!(
+            shown_whole.ends_with(&format!(" {shown}]")),
+            "{length}: {shown_whole}"
+        );
     }
 }
 
@@ -70,11 +84,26 @@ fn names_that_look_like_others_are_told() {
         ("Zoë Müller", vec![]),
         ("Москва", vec![]),
         ("東京", vec![]),
-        ("p\u{430}ypal.com", vec!["\"p\u{430}ypal\" only looks like \"paypal\": it is p\\u{430}ypal"]),
-        ("x \u{440}\u{430}\u{443} y", vec!["\"\u{440}\u{430}\u{443}\" only looks like \"pay\": it is \\u{440}\\u{430}\\u{443}"]),
-        ("Bö\u{431}", vec!["\"Bö\u{431}\" mixes scripts: it is B\\u{f6}\\u{431}"]),
-        ("ｂｏｓｓ", vec!["\"ｂｏｓｓ\" only looks like \"boss\": it is \\u{ff42}\\u{ff4f}\\u{ff53}\\u{ff53}"]),
-        ("bo\u{200b}ss", vec!["\"bo\\u{200b}ss\" only looks like \"boss\": it is bo\\u{200b}ss"]),
+        (
+            "p\u{430}ypal.com",
+            vec!["\"p\u{430}ypal\" only looks like \"paypal\": it is p\\u{430}ypal"],
+        ),
+        (
+            "x \u{440}\u{430}\u{443} y",
+            vec!["\"\u{440}\u{430}\u{443}\" only looks like \"pay\": it is \\u{440}\\u{430}\\u{443}"],
+        ),
+        (
+            "Bö\u{431}",
+            vec!["\"Bö\u{431}\" mixes scripts: it is B\\u{f6}\\u{431}"],
+        ),
+        (
+            "ｂｏｓｓ",
+            vec!["\"ｂｏｓｓ\" only looks like \"boss\": it is \\u{ff42}\\u{ff4f}\\u{ff53}\\u{ff53}"],
+        ),
+        (
+            "bo\u{200b}ss",
+            vec!["\"bo\\u{200b}ss\" only looks like \"boss\": it is bo\\u{200b}ss"],
+        ),
     ] {
         let found: Vec<String> = confusables(value).iter().map(ToString::to_string).collect();
         assert_eq!(found, told, "{value}");

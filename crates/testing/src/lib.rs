@@ -5,6 +5,7 @@
 //!   is told to.
 //! - [`FaultServer`] is a server that goes wrong to the byte: cut, reset, hanging, slow, broken, refusing.
 //! - [`Cassette`] records what a real server answers, without its secrets, and plays it again.
+//! - [`HashingModel`] is a model whose actions depend on every bit it is shown: for tests of what leaks.
 //! - [`MeddledStore`] is any store in which a test can meddle: commits that fail, time that is up.
 //! - [`conformance`] holds the suites for providers, tools and stores of your own.
 //! - [`assert_complete`] checks that a [`Scripted`](tidegate_providers::Scripted) model said all it had to say.
@@ -30,6 +31,7 @@
 mod cassette;
 pub mod conformance;
 mod fault;
+mod hashing;
 mod meddling;
 mod openai;
 mod prefix;
@@ -37,6 +39,7 @@ mod scripted;
 
 pub use cassette::{Cassette, CassetteError};
 pub use fault::{At, ChunkFault, Fault, FaultServer, Framing, Gate, SilentPort, refused_port};
+pub use hashing::HashingModel;
 pub use meddling::{MeddledStore, Meddler};
 pub use openai::{FakeBody, FakeOpenAi, FakeReply, RecordedRequest, Violation, check_request};
 pub use prefix::{PrefixBreak, prefix_of};

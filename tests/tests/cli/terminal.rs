@@ -208,8 +208,10 @@ fn a_file_of_the_working_folder_is_asked_about() {
         );
         assert!(seen.contains("    scenario = \"s.toml\"\n"), "{seen}");
     }
-    let (code, seen) = Terminal::open().run(home.command(["run", "work"]), "y\n");
+    // The scenario came with it, and is shown and asked about, too.
+    let (code, seen) = Terminal::open().run(home.command(["run", "work"]), "y\ny\n");
     assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("    text = \"done\"\n"), "{seen}");
     assert!(seen.contains("done"), "{seen}");
     // It is not asked again, also not elsewhere.
     assert_eq!(home.run(["run", "work"]).code(0).out, "done\n");

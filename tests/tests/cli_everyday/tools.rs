@@ -51,16 +51,11 @@ fn a_question_is_taken_back_when_the_turn_is_cancelled() {
     assert_eq!(screen.end().0, Some(0));
 }
 
-/// The same home with commands allowed.
-fn with_commands(home: Home) -> Home {
-    let configured = home.read("config/tidegate/tidegate.toml");
-    home.configure(&format!("{configured}\n[agent]\ncommands = true\n"));
-    home
-}
-
 #[test]
-fn commands_are_not_offered_unless_they_are_allowed() {
+fn commands_are_not_offered_where_they_are_taken_away() {
     let home = calling("run_command", "{ command = \"true\" }", "run_command");
+    let configured = home.read("config/tidegate/tidegate.toml");
+    home.configure(&format!("{configured}\n[agent]\ncommands = false\n"));
     assert_eq!(
         home.run(["run", "compute", "--session", "a"]).code(0).out,
         "Over.\n"
@@ -77,7 +72,7 @@ fn commands_run_confined_or_not_at_all() {
     let home = Home::scripted(
         "[[reply]]\ncalls = [{ tool = \"run_command\", arguments = { command = \"echo $((6 * 7)) > answer.txt; cat answer.txt\" } }]\n[[reply]]\ntext = \"Over.\"\n",
     );
-    let home = with_commands(home);
+    let home = home;
     let report = home.run(["doctor", "--json"]).json();
     let confinement = report["components"]
         .as_array()
@@ -100,7 +95,7 @@ fn a_command_of_the_model_can_grant_nothing() {
     let home = Home::scripted(&format!(
         "[[reply]]\ncalls = [{{ tool = \"run_command\", arguments = {{ command = \"{program} approvals grant a_00000000000000000000000000000000\" }} }}]\n[[reply]]\ntext = \"Over.\"\n"
     ));
-    let home = with_commands(home);
+    let home = home;
     home.run(["run", "grant", "--session", "a"]).code(0);
     let history = home.run(["sessions", "history", "a"]).code(0).out;
     assert!(!history.contains("granted"), "{history}");

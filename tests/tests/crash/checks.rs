@@ -217,7 +217,7 @@ impl Stored {
         {
             let times = marks.remove(call.id.as_str()).unwrap_or_default();
             let possible = match result.status {
-                ResultStatus::Ok => 1..=1,
+                ResultStatus::Ok | ResultStatus::Withheld => 1..=1,
                 ResultStatus::Unknown => 0..=1,
                 ResultStatus::Error | ResultStatus::Refused | ResultStatus::NotRun => 0..=0,
             };

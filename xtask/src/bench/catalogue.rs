@@ -14,7 +14,7 @@ struct Bench {
     command: fn(&Shell) -> anyhow::Result<()>,
 }
 
-const BENCHES: [Bench; 3] = [
+const BENCHES: [Bench; 4] = [
     Bench {
         name: "start",
         description: "from the start of the program to its first request to a model, on an existing data folder",
@@ -29,6 +29,11 @@ const BENCHES: [Bench; 3] = [
         name: "prompt",
         description: "what planning a compaction of 10,000 messages costs, and assembling a turn at 10 and at 400",
         command: prompt,
+    },
+    Bench {
+        name: "policy",
+        description: "what a decision of the gate costs with 100 custom rules, and reading the owner's words",
+        command: policy,
     },
 ];
 
@@ -47,6 +52,11 @@ fn prompt(shell: &Shell) -> anyhow::Result<()> {
         "cargo bench --locked --package tidegate-prompt --bench prompt"
     )
     .run()?;
+    Ok(())
+}
+
+fn policy(shell: &Shell) -> anyhow::Result<()> {
+    cmd!(shell, "cargo bench --locked --package tidegate-policy --bench policy").run()?;
     Ok(())
 }
 

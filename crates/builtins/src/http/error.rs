@@ -6,6 +6,14 @@ use tidegate_policy::{AddressKind, Classification, escaped};
 /// An address that cannot be fetched, or an answer that cannot be told.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
+    /// A header that cannot be sent. Its value is not told.
+    #[error("the header {} {problem}", shown(name))]
+    Header {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// It is no URL.
     #[error("{} is no URL ({cause}); write one as in https://example.com/page", shown(.given))]
     NotAUrl {

@@ -5,7 +5,7 @@ use super::body::{self, named};
 use super::error::{FetchError, shown};
 use super::hop::{REDIRECTS, host, next};
 use super::tool::HttpLimits;
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, LOCATION};
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, HeaderMap, LOCATION};
 use reqwest::{Certificate, Client, Response};
 use rustls::crypto::CryptoProvider;
 use std::sync::Arc;
@@ -31,6 +31,7 @@ pub(super) struct Way<'a> {
 /// hosts that were asked.
 pub(super) async fn fetch(
     mut url: Url,
+    mut headers: HeaderMap,
     hosts: &HostRules,
     way: Way<'_>,
     context: &CallContext,
@@ -40,7 +41,7 @@ pub(super) async fn fetch(
     let mut rules = hosts.classify(&url);
     let mut received = rules.source;
     for _ in 0..=REDIRECTS {
-        let asked = ask(&url, rules.pattern.is_some(), way);
+        let asked = ask(&url, &headers, rules.pattern.is_some(), way);
         let response = match within(deadline, &url, limits, asked).await {
             Ok(response) => response,
             Err(error) => return (Err(error), received),
@@ -56,6 +57,8 @@ pub(super) async fn fetch(
             .and_then(|location| location.to_str().ok());
         match next(&url, status, location, received, hosts, context) {
             Ok((to, label)) => {
+                // They were given for the first host, and may be its credentials.
+                headers.clear();
                 url = to;
                 received = received.join(label.source);
                 rules = label;
@@ -83,7 +86,7 @@ async fn within<T>(
 }
 
 /// Sends one request, to one of the addresses that were looked at and no other.
-async fn ask(url: &Url, listed: bool, way: Way<'_>) -> Result<Response, FetchError> {
+async fn ask(url: &Url, headers: &HeaderMap, listed: bool, way: Way<'_>) -> Result<Response, FetchError> {
     let failed = |action| {
         let host = host(url);
         move |cause: reqwest::Error| FetchError::Connection {
@@ -97,7 +100,8 @@ async fn ask(url: &Url, listed: bool, way: Way<'_>) -> Result<Response, FetchErr
     let request = client
         .get(url.clone())
         .header(ACCEPT, WANTED)
-        .header(ACCEPT_ENCODING, "identity");
+        .header(ACCEPT_ENCODING, "identity")
+        .headers(headers.clone());
     request.send().await.map_err(failed("reached"))
 }
 

@@ -7,9 +7,11 @@ use super::hop::{host, parse};
 use crate::causes::causes;
 use crate::tool::definition;
 use reqwest::Certificate;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::ready;
 use std::sync::Arc;
@@ -25,6 +27,9 @@ use url::Url;
 struct Arguments {
     /// The whole URL, as in https://example.com/page?q=1.
     url: String,
+    /// Headers to send with it, by name, to this host alone: a redirect does not get them.
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
 }
 
 /// How long and how much a fetch may be.
@@ -143,10 +148,12 @@ impl Tool for HttpGet {
 impl HttpGet {
     fn prepared(&self, arguments: Map<String, Value>) -> Result<Box<dyn PreparedCall>, ToolError> {
         // The schema was checked; what is left are rules of the types that no schema can express.
-        let Arguments { url } = serde_json::from_value(Value::Object(arguments)).map_err(|error| {
-            ToolError::new(format!("arguments of {}: {error}", self.definition.spec.name))
-        })?;
+        let Arguments { url, headers } =
+            serde_json::from_value(Value::Object(arguments)).map_err(|error| {
+                ToolError::new(format!("arguments of {}: {error}", self.definition.spec.name))
+            })?;
         let url = parse(&url).map_err(|error| told(&error, Label::BOTTOM))?;
+        let headers = headers_of(&headers).map_err(|error| told(&error, Label::BOTTOM))?;
         let label = self.settings.hosts.classify(&url);
         let what = ResourceRef {
             kind: ResourceKind::Url,
@@ -165,14 +172,53 @@ impl HttpGet {
         Ok(Box::new(HttpCall {
             settings: self.settings.clone(),
             url,
+            headers,
             resources,
         }))
     }
 }
 
+/// Headers that are the connection's own, or that a request is routed by.
+const NOT_TO_BE_SET: [&str; 10] = [
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// The headers as they are sent. Their values are never shown: they may be secrets.
+fn headers_of(given: &BTreeMap<String, String>) -> Result<HeaderMap, FetchError> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in given {
+        let wrong = |problem| FetchError::Header {
+            name: name.clone(),
+            problem,
+        };
+        let parsed: HeaderName = name
+            .parse()
+            .map_err(|_| wrong("is no name of a header: write letters, digits and -"))?;
+        if NOT_TO_BE_SET.contains(&parsed.as_str()) || parsed.as_str().starts_with("proxy-") {
+            return Err(wrong("is not to be set: it belongs to the connection"));
+        }
+        let mut value = HeaderValue::from_str(value).map_err(|_| {
+            wrong("has a value that no header can have: write one line of visible characters")
+        })?;
+        value.set_sensitive(true);
+        headers.insert(parsed, value);
+    }
+    Ok(headers)
+}
+
 struct HttpCall {
     settings: HttpSettings,
     url: Url,
+    headers: HeaderMap,
     resources: Vec<Resource>,
 }
 
@@ -204,7 +250,7 @@ impl PreparedCall for HttpCall {
                 limits,
                 authorities: &authorities,
             };
-            let work = fetch(self.url, &hosts, way, &context);
+            let work = fetch(self.url, self.headers, &hosts, way, &context);
             match until_cancelled(&*context.cancel, work).await {
                 Some((Ok(text), label)) => Ok(ToolOutput::text(text).with_label(label)),
                 Some((Err(error), label)) => Err(told(&error, label)),

@@ -247,12 +247,34 @@ impl Client {
         url: &str,
         context: &CallContext,
     ) -> Result<Box<dyn PreparedCall>, ToolError> {
-        let arguments = json!({ "url": url });
+        self.prepare_with(json!({ "url": url }), context).await
+    }
+
+    async fn prepare_with(
+        &self,
+        arguments: serde_json::Value,
+        context: &CallContext,
+    ) -> Result<Box<dyn PreparedCall>, ToolError> {
         self.tools
             .get(&"http_get".into())
             .unwrap()
             .prepare(arguments.as_object().unwrap().clone(), context)
             .await
+    }
+
+    /// A fetch with headers.
+    pub(crate) async fn get_with(&self, url: &str, headers: serde_json::Value) -> Result<String, String> {
+        let context = context();
+        let prepared = self
+            .prepare_with(json!({ "url": url, "headers": headers }), &context)
+            .await;
+        let ended = match prepared {
+            Ok(prepared) => prepared.run(context).await,
+            Err(error) => Err(error),
+        };
+        ended
+            .map(|output| joined_text(&output.content))
+            .map_err(|error| error.message)
     }
 
     pub(crate) async fn get_in(&self, url: &str, context: CallContext) -> Ended {

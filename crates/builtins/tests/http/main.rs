@@ -9,5 +9,6 @@
 mod addresses;
 mod bodies;
 mod common;
+mod headers;
 mod redirects;
 mod secure;

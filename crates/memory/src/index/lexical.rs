@@ -3,7 +3,7 @@
 use super::point::{IndexFilter, IndexPoint, PointPayload};
 use crate::text::{Language, content_words, hash_of, terms};
 use std::collections::{BTreeMap, HashMap};
-use tidegate_store::{Collection, PointId};
+use tidegate_store::PointId;
 
 /// How fast a word that comes again counts less (BM25's usual value; smaller ones help one corpus and ruin another).
 const K1: f32 = 1.2;

@@ -95,3 +95,15 @@ pub(crate) fn hash_of(term: &str) -> u32 {
     hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     u32::try_from(hash >> 32).unwrap_or(0)
 }
+
+/// The `most` content words that stand in a text most often, of at least four letters; of equals the first.
+pub(crate) fn frequent_words(text: &str, most: usize) -> Vec<String> {
+    let mut counts: indexmap::IndexMap<String, usize> = indexmap::IndexMap::new();
+    for word in content_words(text) {
+        if word.chars().count() >= 4 && word.chars().any(char::is_alphabetic) {
+            *counts.entry(word).or_default() += 1;
+        }
+    }
+    counts.sort_by(|_, a, _, b| b.cmp(a));
+    counts.into_keys().take(most).collect()
+}

@@ -2,7 +2,7 @@
 
 use super::given::{MOST_VALUES, Values, values_of};
 use super::trust::{Scope, Trust};
-use crate::licence::{Licence, OwnerMessage};
+use crate::licence::{Licence, List, OwnerMessage};
 use crate::provenance::{ToolNouns, nouns_of, singular};
 use crate::{
     ActionClass, ControlValue, IntegrityVerdict, LicenceUse, ProvenanceLedger, ToolPolicy, ValueOrigin,
@@ -57,19 +57,25 @@ impl Judge<'_> {
                 missing.push(format!("{clause}: {why}"));
                 continue;
             }
-            let used = self
-                .ledger
-                .used
-                .get(&number)
-                .map_or(0, std::collections::BTreeSet::len);
-            if licence
-                .count
-                .is_some_and(|count| used >= usize::try_from(count).unwrap_or(usize::MAX))
-            {
+
+            let uses = self.ledger.used.get(&number).map_or(&[] as &[_], Vec::as_slice);
+            let used_up = !self.speaks_of_many(licence)
+                && uses.len() >= usize::try_from(licence.count).unwrap_or(usize::MAX);
+            if used_up {
                 missing.push(format!("{clause}: is used up"));
                 continue;
             }
             let verdict = self.under(number, message, licence, &clause);
+            // What is asked for each is asked once for each.
+            if !licence.stated
+                && uses
+                    .iter()
+                    .any(|earlier| earlier.values == signature(&verdict.values))
+            {
+                missing.push(format!("{clause}: is used up for these values"));
+                continue;
+            }
+
             if verdict.satisfied {
                 return verdict;
             }
@@ -150,6 +156,16 @@ impl Judge<'_> {
         }
     }
 
+    /// Whether the clause asks for more than one such call: each, all, or a plural of what the tool is about.
+    fn speaks_of_many(&self, licence: &Licence) -> bool {
+        licence.all
+            || licence
+                .plural_classes
+                .iter()
+                .any(|class| self.nouns.classes.contains(class))
+            || licence.plurals.iter().any(|noun| self.nouns.words.contains(noun))
+    }
+
     fn judged(&self, scope: Option<&Scope<'_>>) -> Vec<ControlValue> {
         let trust = Trust {
             ledger: self.ledger,
@@ -204,6 +220,14 @@ impl Judge<'_> {
     fn fits(&self, message: &OwnerMessage, licence: &Licence) -> Result<(), &'static str> {
         let action = self.tool.integrity.action;
         let mut class_fits = false;
+        if licence.families.is_empty() {
+            // The owner used the tool's own word.
+            return if self.nouns.all.contains(&licence.verb) && self.objects_fit(message, licence, &[]) {
+                Ok(())
+            } else {
+                Err("asks for something else")
+            };
+        }
         for family in &licence.families {
             let Some(family_known) = self.ledger.vocabulary.families.get(*family) else {
                 continue;
@@ -215,7 +239,9 @@ impl Judge<'_> {
                 continue;
             }
             class_fits = true;
-            if self.objects_fit(message, licence, &family_known.objects) {
+            if self.objects_fit(message, licence, &family_known.objects)
+                && !self.is_rather_no_payment(licence, *family)
+            {
                 return Ok(());
             }
         }
@@ -226,11 +252,32 @@ impl Judge<'_> {
         })
     }
 
+    /// `send`, `give` and the like mean money only where nothing else is sent.
+    fn is_rather_no_payment(&self, licence: &Licence, family: usize) -> bool {
+        self.tool.integrity.action == ActionClass::Financial
+            && !licence
+                .objects
+                .iter()
+                .any(|object| self.nouns.classes.contains(object))
+            && licence
+                .families
+                .iter()
+                .filter(|other| **other != family)
+                .filter_map(|other| self.ledger.vocabulary.families.get(*other))
+                .any(|other| {
+                    licence
+                        .objects
+                        .iter()
+                        .any(|object| other.objects.contains(object))
+                })
+    }
+
     fn objects_fit(&self, message: &OwnerMessage, licence: &Licence, usual: &[usize]) -> bool {
         let classes = &self.nouns.classes;
         if licence.objects.iter().any(|object| classes.contains(object)) {
             return true;
         }
+        let scope = Scope::of_licence(message, licence);
         let clause = message
             .text
             .lexemes
@@ -246,7 +293,22 @@ impl Judge<'_> {
                     .iter()
                     .any(|noun| noun == singular(&lexeme.folded))
         });
-        if said || (classes.is_empty() && self.nouns.words.is_empty()) {
+        let refers = licence.objects.is_empty()
+            && clause.iter().any(|lexeme| {
+                lexeme.quote.is_none() && self.ledger.vocabulary.in_list(&lexeme.folded, List::Refers)
+            })
+            && message.text.lexemes.iter().enumerate().any(|(index, lexeme)| {
+                lexeme.is_word()
+                    && lexeme.quote.is_none()
+                    && scope.holds(index)
+                    && self
+                        .nouns
+                        .words
+                        .iter()
+                        .any(|noun| noun == singular(&lexeme.folded))
+            });
+        let own_word_only = self.nouns.words.iter().all(|noun| *noun == licence.verb) && classes.is_empty();
+        if said || refers || own_word_only {
             return true;
         }
         if usual.iter().any(|object| classes.contains(object)) {
@@ -286,6 +348,14 @@ impl Judge<'_> {
         }
         Ok(())
     }
+}
+
+/// What tells two calls under one licence apart.
+pub(crate) fn signature(values: &[ControlValue]) -> Vec<(String, String)> {
+    values
+        .iter()
+        .map(|value| (value.argument.clone(), value.value.clone()))
+        .collect()
 }
 
 /// A clause in quotes, escaped, its middle cut out where it is long.

@@ -151,6 +151,30 @@ fn is_name(
                     || (!unspaced && lexeme.is_capitalised()))
         })
     };
+
+    // German writes every noun with a capital: `im Raum Leitung`.
+    let noun_before = first
+        .checked_sub(2)
+        .and_then(|two| lexemes.get(two))
+        .is_some_and(|two| {
+            matches!(
+                two.folded.as_str(),
+                "im" | "am"
+                    | "zum"
+                    | "zur"
+                    | "vom"
+                    | "beim"
+                    | "ins"
+                    | "ans"
+                    | "der"
+                    | "die"
+                    | "das"
+                    | "dem"
+                    | "den"
+                    | "des"
+            )
+        });
+    let before = before.filter(|_| !noun_before);
     let capitalised = words.iter().any(|word| word.is_capitalised());
     let possessive = lexemes
         .get(last - 1)
@@ -184,7 +208,11 @@ fn is_name(
     let has_role = near.filter(|index| !(first..last).contains(index)).any(|index| {
         neighbour(Some(index)).is_some_and(|lexeme| {
             let word = singular(&lexeme.folded);
-            given.words.iter().any(|own| singular(own) == word) || nouns.words.iter().any(|noun| noun == word)
+            given
+                .words
+                .iter()
+                .any(|own| singular(own) == word && !vocabulary.in_list(own, List::Stop))
+                || nouns.words.iter().any(|noun| noun == word)
         })
     });
     if has_role
@@ -216,11 +244,26 @@ fn is_name(
 pub(super) fn named_row<'l>(
     ledger: &'l ProvenanceLedger,
     scope: &Scope<'_>,
+    nouns: &ToolNouns,
     wanted: impl Fn(&Row) -> bool,
     id: Option<&str>,
 ) -> Option<(&'l Row, String)> {
     let rows: Vec<&Row> = ledger.rows.iter().filter(|row| wanted(row)).collect();
-    for name in names_used(scope, &ledger.vocabulary) {
+    let names = names_used(scope, &ledger.vocabulary, nouns);
+    // What the owner quoted or wrote like a file's name is what they mean; other words then only describe.
+    let bears = |name: &NameUsed| {
+        rows.iter()
+            .any(|row| row.names.iter().any(|(_, bears)| name.names(bears)))
+    };
+    // A source is not what something is done to, where both are named.
+    let targets = names.iter().any(|name| !name.source && bears(name));
+    let quoted = names
+        .iter()
+        .any(|name| name.how == How::Marked && !(targets && name.source) && bears(name));
+    for name in names {
+        if (quoted && name.how != How::Marked) || (targets && name.source) {
+            continue;
+        }
         let Some(row) = only_row(ledger, scope, &rows, &name) else {
             continue;
         };
@@ -289,8 +332,20 @@ struct NameUsed {
     text: String,
     /// As compared: in lower case, separators as spaces.
     words: Vec<String>,
+    how: How,
+    /// Whether it says where something comes from: `from recipes.docx`.
+    source: bool,
+}
+
+/// How a name was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
     /// Quoted, or marked like a file's name: the row has to bear it whole.
-    exact: bool,
+    Marked,
+    /// Words of everyday use after an article, `the rent`: whole, too.
+    Everyday,
+    /// Other words after an article: the row's name may hold more.
+    Described,
 }
 
 impl NameUsed {
@@ -310,7 +365,7 @@ impl NameUsed {
         if whole == self.words || stem.as_ref() == Some(&self.words) {
             return true;
         }
-        !self.exact
+        self.how == How::Described
             && self.words.len() <= whole.len()
             && whole
                 .windows(self.words.len().max(1))
@@ -328,20 +383,46 @@ fn name_parts(name: &str) -> Vec<String> {
         .collect()
 }
 
+/// Whether the words before say that something comes from there.
+fn comes_from(lexemes: &[Lexeme], index: usize) -> bool {
+    (index.saturating_sub(3)..index).any(|before| {
+        lexemes.get(before).is_some_and(|lexeme| {
+            lexeme.quote.is_none()
+                && matches!(
+                    lexeme.folded.as_str(),
+                    "from" | "aus" | "von" | "vom" | "desde" | "depuis" | "从"
+                )
+        })
+    })
+}
+
 /// What the owner called things within the scope: quotations, words marked like names, and what follows an article.
-fn names_used(scope: &Scope<'_>, vocabulary: &Vocabulary) -> Vec<NameUsed> {
+fn names_used(scope: &Scope<'_>, vocabulary: &Vocabulary, nouns: &ToolNouns) -> Vec<NameUsed> {
+    let says_what = |lexeme: &Lexeme| {
+        vocabulary.is_common(&lexeme.folded)
+            || nouns.words.iter().any(|noun| noun == singular(&lexeme.folded))
+    };
     let lexemes = &scope.message.text.lexemes;
     let mut found = Vec::new();
-    let mut add = |text: &str, exact: bool| {
+    let mut add = |text: &str, marked: bool, source: bool| {
         let words = name_parts(text);
+        let says_kind = words
+            .iter()
+            .any(|word| nouns.words.iter().any(|noun| noun == singular(word)));
         let tells = words
             .iter()
             .any(|word| !vocabulary.is_common(word) && !vocabulary.in_list(word, List::Stop));
-        if !words.is_empty() && (exact || tells) {
+        let how = match (marked, tells) {
+            (true, _) => How::Marked,
+            (false, true) => How::Described,
+            (false, false) => How::Everyday,
+        };
+        if !words.is_empty() && (how != How::Everyday || !says_kind) {
             found.push(NameUsed {
                 text: text.to_owned(),
                 words,
-                exact,
+                how,
+                source,
             });
         }
     };
@@ -353,7 +434,7 @@ fn names_used(scope: &Scope<'_>, vocabulary: &Vocabulary) -> Vec<NameUsed> {
         }
         if let Some(quote) = lexeme.quote {
             if let Some(quote) = scope.message.text.quotes.get(quote) {
-                add(&quote.text, true);
+                add(&quote.text, true, comes_from(lexemes, index));
             }
             while lexemes.get(index).is_some_and(|next| next.quote == Some(quote)) {
                 index += 1;
@@ -365,7 +446,7 @@ fn names_used(scope: &Scope<'_>, vocabulary: &Vocabulary) -> Vec<NameUsed> {
             && lexeme.text.contains(['.', '_'])
             && lexeme.text.chars().any(char::is_alphabetic);
         if marked {
-            add(&lexeme.text, true);
+            add(&lexeme.text, true, comes_from(lexemes, index));
         }
         let phrase: Vec<&Lexeme> = lexemes
             .get(index..)
@@ -400,18 +481,29 @@ fn names_used(scope: &Scope<'_>, vocabulary: &Vocabulary) -> Vec<NameUsed> {
                     .collect::<Vec<_>>()
                     .join(" ")
             };
-            add(&joined(&phrase), false);
+            add(&joined(&phrase), false, comes_from(lexemes, index));
             if let [most @ .., last] = phrase.as_slice()
-                && vocabulary.is_common(&last.folded)
+                && says_what(last)
                 && !most.is_empty()
             {
-                add(&joined(most), false);
+                add(&joined(most), false, comes_from(lexemes, index));
+            }
+
+            // What stands before the tool's own noun: `the rent` of `the rent standing order`.
+            let kind = phrase
+                .iter()
+                .position(|lexeme| nouns.words.iter().any(|noun| noun == singular(&lexeme.folded)));
+            if let Some(before) = kind
+                .and_then(|kind| phrase.get(..kind))
+                .filter(|before| !before.is_empty())
+            {
+                add(&joined(before), false, comes_from(lexemes, index));
             }
             if let [first, rest @ ..] = phrase.as_slice()
-                && vocabulary.is_common(&first.folded)
+                && says_what(first)
                 && !rest.is_empty()
             {
-                add(&joined(rest), false);
+                add(&joined(rest), false, comes_from(lexemes, index));
             }
         }
         index += 1;

@@ -33,12 +33,12 @@ impl Finding {
         }
     }
 
-    fn owner(clause: &str) -> Self {
+    pub(super) fn owner(clause: &str) -> Self {
         let shown: String = clause.chars().take(120).collect();
         Self::new(ValueOrigin::Owner { clause: shown }, "the owner wrote it")
     }
 
-    fn derived(from: &str) -> Self {
+    pub(super) fn derived(from: &str) -> Self {
         Self::new(
             ValueOrigin::Derived {
                 from: from.to_owned(),
@@ -49,7 +49,7 @@ impl Finding {
 }
 
 /// What a value is, by its form.
-enum Form {
+pub(super) enum Form {
     Address,
     Url,
     Moment(Option<Date>, Option<Minutes>),
@@ -124,7 +124,7 @@ impl Trust<'_> {
         owners.or_else(|why| self.field(given).or(Err(why)))
     }
 
-    fn form(&self, given: &Given) -> Form {
+    pub(super) fn form(&self, given: &Given) -> Form {
         let text = given.text.as_str();
         if is_mail_address(text) {
             return Form::Address;
@@ -159,13 +159,12 @@ impl Trust<'_> {
             {
                 return Form::Moment(date, time);
             }
-            match found.as_slice() {
-                [one] => match &one.shape {
+            if let [one] = found.as_slice() {
+                match &one.shape {
                     Shape::Account(account) if !given.is_number => return Form::Account(account.clone()),
                     Shape::Number { canonical, .. } => return Form::Number(canonical.clone()),
                     _ => {}
-                },
-                _ => {}
+                }
             }
         }
         match canonical_number(text) {
@@ -244,12 +243,11 @@ impl Trust<'_> {
         if !replies || !given.is_recipient {
             return None;
         }
-        let (row, name) = naming::named_row(self.ledger, scope, |row| row.sender.is_some(), None)?;
-        let sender = row
-            .sender
+        let (row, name) =
+            naming::named_row(self.ledger, scope, self.nouns, |row| row.sender.is_some(), None)?;
+        row.sender
             .as_deref()
             .filter(|sender| same_address(sender, &given.text))?;
-        let _ = sender;
         Some(Finding::new(
             ValueOrigin::Row {
                 call: row.call.as_str().to_owned(),
@@ -361,7 +359,10 @@ impl Trust<'_> {
             .filter(|lexeme| lexeme.is_word())
             .any(|lexeme| {
                 let word = singular(&lexeme.folded);
-                given.words.iter().any(|own| singular(own) == word)
+                given
+                    .words
+                    .iter()
+                    .any(|own| singular(own) == word || self.ledger.vocabulary.counts(own, &lexeme.folded))
             })
     }
 
@@ -386,127 +387,6 @@ impl Trust<'_> {
             return Ok(Finding::derived("the owner's words"));
         }
         Err("the owner did not ask for it to be switched on".to_owned())
-    }
-
-    fn dates(&self, scope: &Scope<'_>) -> Vec<Date> {
-        let today = self.ledger.today;
-        scope
-            .nearest(|shape| match shape {
-                Shape::Date(date) => Some(vec![*date]),
-                Shape::Relative(days) => Some(Date::from_days(today? + days).into_iter().collect()),
-                Shape::Weekday(day) => {
-                    let today = today?;
-                    // 1970-01-01 was a Thursday. The next such day, and the one of the week after.
-                    let ahead = (i64::from(*day) - (today + 3)).rem_euclid(7);
-                    let ahead = if ahead == 0 { 7 } else { ahead };
-                    Some(
-                        [ahead, ahead + 7]
-                            .iter()
-                            .filter_map(|days| Date::from_days(today + days))
-                            .collect(),
-                    )
-                }
-                _ => None,
-            })
-            .into_iter()
-            .flatten()
-            .collect()
-    }
-
-    fn moment(&self, given: &Given, date: Option<Date>, time: Option<Minutes>) -> Result<Finding, String> {
-        let refused = Err("it is no date or time the owner set".to_owned());
-        let Some(scope) = self.scope else { return refused };
-        let dates = self.dates(scope);
-        let times = scope.nearest(|shape| match shape {
-            Shape::Time(time) => Some(*time),
-            _ => None,
-        });
-        let lengths = scope.nearest(|shape| match shape {
-            Shape::Length(length) => Some(*length),
-            _ => None,
-        });
-        let is_date = |date: Date| dates.iter().any(|named| named.names(date));
-        if self.is_end(given)
-            && let Some(finding) = self.end(given, date, time, &dates, &times, &lengths)
-        {
-            return Ok(finding);
-        }
-        let date_fits = date.is_none_or(is_date);
-        let time_fits = time.is_none_or(|time| {
-            times.contains(&time)
-                || (times.is_empty()
-                    && date.is_some()
-                    && (time == 0 || (self.is_end(given) && time == 23 * 60 + 59)))
-        });
-        if date_fits && time_fits {
-            return Ok(Finding::owner(&given.text));
-        }
-        refused
-    }
-
-    fn is_end(&self, given: &Given) -> bool {
-        given
-            .words
-            .iter()
-            .any(|word| self.ledger.vocabulary.end_arguments.contains(word))
-    }
-
-    /// An end that follows from the start: by a length the owner named, else by the usual hour, else as the whole day.
-    fn end(
-        &self,
-        given: &Given,
-        date: Option<Date>,
-        time: Option<Minutes>,
-        dates: &[Date],
-        times: &[Minutes],
-        lengths: &[Minutes],
-    ) -> Option<Finding> {
-        const USUAL: Minutes = 60;
-        const DAY: Minutes = 1_440;
-        let (start_date, start_time) = self
-            .all
-            .iter()
-            .filter(|other| other.path != given.path && !self.is_end(other))
-            .find_map(|other| match self.form(other) {
-                Form::Moment(date, time)
-                    if date.is_some() == given_has(date, time, true).is_some() || date.is_some() =>
-                {
-                    Some((date, time))
-                }
-                _ => None,
-            })?;
-        // The start itself is judged on its own; here it only has to be one of the owner's days.
-        let start_is_owners = start_date.is_none_or(|start| dates.iter().any(|named| named.names(start)));
-        if !start_is_owners {
-            return None;
-        }
-        let moment = |date: Option<Date>, time: Option<Minutes>| -> Option<Minutes> {
-            let days = match date {
-                Some(date) => date.days()?,
-                None => 0,
-            };
-            Some(days * DAY + time.unwrap_or_default())
-        };
-        let (start, end) = (moment(start_date, start_time)?, moment(date, time)?);
-        let after = end - start;
-        if lengths.contains(&after) && after > 0 {
-            return Some(Finding::derived("the start and the length the owner named"));
-        }
-        if lengths.is_empty()
-            && start_time.is_some_and(|start| times.contains(&start))
-            && times.len() < 2
-            && after == USUAL
-        {
-            return Some(Finding::derived("the start and the usual length of an hour"));
-        }
-        if times.is_empty()
-            && lengths.is_empty()
-            && start_time == Some(0)
-            && (after == DAY || after == DAY - 1)
-        {
-            return Some(Finding::derived("the day the owner named, whole"));
-        }
-        None
     }
 
     /// Whether the value is an opaque id of an object.
@@ -563,6 +443,7 @@ impl Trust<'_> {
         let (row, name) = naming::named_row(
             self.ledger,
             scope,
+            &nouns,
             |row| row.nouns.meets(&own_nouns),
             Some(&given.text),
         )?;
@@ -697,10 +578,6 @@ impl Trust<'_> {
     }
 }
 
-fn given_has(date: Option<Date>, _: Option<Minutes>, _: bool) -> Option<Date> {
-    date
-}
-
 /// The nouns an id argument is about: its own name's, else the tool's.
 fn own_nouns(given: &Given, nouns: &ToolNouns) -> ToolNouns {
     let own: Vec<String> = given
@@ -721,6 +598,7 @@ fn own_nouns(given: &Given, nouns: &ToolNouns) -> ToolNouns {
         words: own,
         classes: nouns.classes.clone(),
         families: Vec::new(),
+        all: Vec::new(),
     }
 }
 

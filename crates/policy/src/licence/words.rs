@@ -72,6 +72,18 @@ pub struct ActionWords {
     pub amount_arguments: Vec<String>,
     /// Words in the names of arguments that hold an end.
     pub end_arguments: Vec<String>,
+    /// What small numbers count, and the arguments that hold such a number.
+    pub number_roles: BTreeMap<String, NumberRole>,
+}
+
+/// Something that is counted: guests, say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NumberRole {
+    /// Words in the names of arguments that hold the number.
+    pub arguments: Vec<String>,
+    /// Words beside which the owner writes it.
+    pub words: Vec<String>,
 }
 
 /// A vocabulary that cannot be read.
@@ -117,6 +129,11 @@ impl ActionWords {
         extend(&mut self.mode_values, other.mode_values);
         self.amount_arguments.extend(other.amount_arguments);
         self.end_arguments.extend(other.end_arguments);
+        for (name, role) in other.number_roles {
+            let own = self.number_roles.entry(name).or_default();
+            own.arguments.extend(role.arguments);
+            own.words.extend(role.words);
+        }
     }
 }
 
@@ -197,7 +214,6 @@ pub(crate) struct Sense {
 /// A family, compiled.
 #[derive(Clone, Debug)]
 pub(crate) struct Family {
-    pub(crate) name: String,
     pub(crate) classes: Vec<ActionClass>,
     pub(crate) objects: Vec<usize>,
 }
@@ -216,7 +232,8 @@ pub(crate) struct Language {
 pub(crate) struct Vocabulary {
     pub(crate) families: Vec<Family>,
     languages: BTreeMap<String, Language>,
-    tool_verbs: HashMap<String, Vec<usize>>,
+    /// Families of a word in a tool's name; whether it tells only as the first word.
+    tool_verbs: HashMap<String, Vec<(usize, bool)>>,
     tool_objects: HashMap<String, Vec<usize>>,
     pub(crate) months: HashMap<String, u8>,
     pub(crate) weekdays: HashMap<String, u8>,
@@ -227,6 +244,7 @@ pub(crate) struct Vocabulary {
     mode_values: HashMap<String, String>,
     pub(crate) amount_arguments: HashSet<String>,
     pub(crate) end_arguments: HashSet<String>,
+    number_roles: Vec<NumberRole>,
     /// Every word written without spaces, for cutting runs of such writing.
     unspaced: HashSet<String>,
     longest_unspaced: usize,
@@ -268,9 +286,8 @@ impl Vocabulary {
                 }
             }
         }
-        for (index, (name, family)) in words.actions.iter().enumerate() {
+        for (index, family) in words.actions.values().enumerate() {
             vocabulary.families.push(Family {
-                name: name.clone(),
                 classes: family.classes.clone(),
                 objects: family
                     .objects
@@ -279,7 +296,14 @@ impl Vocabulary {
                     .collect(),
             });
             for word in &family.tools {
-                vocabulary.tool_verbs.entry(word.clone()).or_default().push(index);
+                let (word, noun) = word
+                    .strip_suffix('~')
+                    .map_or((word.as_str(), false), |word| (word, true));
+                vocabulary
+                    .tool_verbs
+                    .entry(word.to_owned())
+                    .or_default()
+                    .push((index, noun));
             }
             for (language, verbs) in &family.words {
                 for verb in verbs {
@@ -380,6 +404,12 @@ impl Vocabulary {
         self.amount_arguments
             .extend(words.amount_arguments.iter().cloned());
         self.end_arguments.extend(words.end_arguments.iter().cloned());
+        for role in words.number_roles.values() {
+            for word in &role.words {
+                self.note_unspaced(word);
+            }
+            self.number_roles.push(role.clone());
+        }
     }
 
     fn note_unspaced(&mut self, word: &str) {
@@ -447,8 +477,15 @@ impl Vocabulary {
             .find_map(|language| language.numbers.get(folded).copied())
     }
 
-    pub(crate) fn tool_families(&self, word: &str) -> &[usize] {
-        self.tool_verbs.get(word).map_or(&[], Vec::as_slice)
+    /// Families of a word in a tool's name. What is a noun as well tells only as the `first` word.
+    pub(crate) fn tool_families(&self, word: &str, first: bool) -> Vec<usize> {
+        self.tool_verbs
+            .get(word)
+            .into_iter()
+            .flatten()
+            .filter(|(_, noun)| first || !noun)
+            .map(|(family, _)| *family)
+            .collect()
     }
 
     pub(crate) fn tool_object_classes(&self, word: &str) -> &[usize] {
@@ -473,6 +510,13 @@ impl Vocabulary {
             .flatten()
             .copied()
             .collect()
+    }
+
+    /// Whether `argument` holds a number of what `word` counts.
+    pub(crate) fn counts(&self, argument: &str, word: &str) -> bool {
+        self.number_roles.iter().any(|role| {
+            role.arguments.iter().any(|own| own == argument) && role.words.iter().any(|own| own == word)
+        })
     }
 
     /// The mode a tool's value stands for.

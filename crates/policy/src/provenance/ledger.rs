@@ -3,7 +3,7 @@
 use super::nouns::{ToolNouns, nouns_of};
 use super::structure::{Node, scalar};
 use crate::licence::{ActionWords, Licence, OwnerMessage, Shape, Vocabulary, normalised, pieces_of};
-use crate::{ActionClass, CallId, IntegrityVerdict, ToolName, ToolPolicy};
+use crate::{ActionClass, CallId, IntegrityVerdict, LicenceUse, ToolName, ToolPolicy};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct ProvenanceLedger {
     /// Every licence: the message and its number in it.
     pub(crate) licences: Vec<(usize, usize)>,
     /// Calls that used a licence, by its number.
-    pub(crate) used: BTreeMap<usize, BTreeSet<CallId>>,
+    pub(crate) used: BTreeMap<usize, Vec<Use>>,
     pub(crate) configuration: BTreeSet<String>,
     /// Days since 1970-01-01.
     pub(crate) today: Option<i64>,
@@ -40,6 +40,13 @@ pub struct ProvenanceLedger {
     pub(crate) results: Vec<ResultText>,
     /// Ids and arguments that occurred.
     seen: BTreeSet<String>,
+}
+
+/// A use of a licence.
+#[derive(Clone, Debug)]
+pub(crate) struct Use {
+    call: CallId,
+    pub(crate) values: Vec<(String, String)>,
 }
 
 /// A trusted value of a result.
@@ -153,6 +160,25 @@ impl ProvenanceLedger {
         let (message, licence) = self.licences.get(number)?;
         let message = self.messages.get(*message)?;
         Some((message, message.licences.get(*licence)?))
+    }
+
+    /// Every licence read from the owner's words so far, used or not.
+    pub fn licences(&self) -> Vec<LicenceUse> {
+        self.licences
+            .iter()
+            .enumerate()
+            .filter_map(|(number, (message_number, _))| {
+                let (message, licence) = self.licence(number)?;
+                let (start, end, clause) = message.words(licence.first, licence.last);
+                Some(LicenceUse {
+                    licence: number,
+                    clause: clause.to_owned(),
+                    message: *message_number,
+                    start,
+                    end,
+                })
+            })
+            .collect()
     }
 
     /// A call that ran, and what came of it, when that enters the context.
@@ -325,7 +351,14 @@ impl ProvenanceLedger {
     /// Uses up the licence of a call that is about to run. Not for a call that was refused, asked about or granted.
     pub fn consume(&mut self, call: &CallId, verdict: &IntegrityVerdict) {
         if let (true, Some(used)) = (verdict.satisfied, &verdict.licence) {
-            self.used.entry(used.licence).or_default().insert(call.clone());
+            let uses = self.used.entry(used.licence).or_default();
+            // Replaying an entry twice uses nothing up twice.
+            if uses.iter().all(|earlier| earlier.call != *call) {
+                uses.push(Use {
+                    call: call.clone(),
+                    values: crate::integrity::signature(&verdict.values),
+                });
+            }
         }
     }
 

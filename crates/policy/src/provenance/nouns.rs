@@ -10,6 +10,8 @@ pub(crate) struct ToolNouns {
     pub(crate) classes: Vec<usize>,
     /// Families of its action words.
     pub(crate) families: Vec<usize>,
+    /// Every word of its name.
+    pub(crate) all: Vec<String>,
 }
 
 const FILLERS: [&str; 34] = [
@@ -95,10 +97,13 @@ pub(crate) fn singular(word: &str) -> &str {
 pub(crate) fn nouns_of(name: &str, vocabulary: &Vocabulary) -> ToolNouns {
     let mut nouns = ToolNouns::default();
     let (mut foreign, mut objects_foreign) = (false, false);
-    for word in name_words(name) {
-        for family in vocabulary.tool_families(&word) {
-            if !nouns.families.contains(family) {
-                nouns.families.push(*family);
+    for (position, word) in name_words(name).into_iter().enumerate() {
+        let families = vocabulary.tool_families(&word, position == 0);
+        let is_verb = !families.is_empty();
+        nouns.all.push(word.clone());
+        for family in families {
+            if !nouns.families.contains(&family) {
+                nouns.families.push(family);
             }
         }
         let single = singular(&word);
@@ -111,7 +116,6 @@ pub(crate) fn nouns_of(name: &str, vocabulary: &Vocabulary) -> ToolNouns {
                 nouns.classes.push(*class);
             }
         }
-        let is_verb = !vocabulary.tool_families(&word).is_empty();
         let is_object = !vocabulary.tool_object_classes(&word).is_empty();
         if !FILLERS.contains(&word.as_str()) && (is_object || !is_verb) {
             nouns.words.push(single.to_owned());

@@ -127,7 +127,8 @@ impl Node {
     /// Every scalar with the name of the field it stands in, and all of the mapping around it.
     pub(crate) fn leaves(&self) -> Vec<Leaf<'_>> {
         let mut found = Vec::new();
-        let mut todo: Vec<(&Self, Option<&str>, &[(String, Self)])> = vec![(self, None, &[])];
+        let nowhere: &[(String, Self)] = &[];
+        let mut todo = vec![(self, None::<&str>, nowhere)];
         while let Some((node, field, around)) = todo.pop() {
             match node {
                 Self::Scalar(text) => found.push(Leaf { text, field, around }),

@@ -175,6 +175,16 @@ pub(super) enum Met {
     InDoubt,
 }
 
+impl Met {
+    fn certainly(met: bool) -> Self {
+        if met { Self::Yes } else { Self::No }
+    }
+
+    fn in_doubt(strictly: bool) -> Self {
+        if strictly { Self::No } else { Self::InDoubt }
+    }
+}
+
 /// One value of a fact.
 #[derive(Clone, Copy)]
 enum Entry<'a> {
@@ -202,49 +212,67 @@ impl Condition {
     /// Whether `fact` meets it. `strictly`: every value has to, and doubt does not; else one is enough, and doubt
     /// is too.
     pub(super) fn is_met(&self, fact: Fact<'_>, strictly: bool) -> Met {
-        let mut found = Found::default();
-        let mut look = |entry: Entry<'_>| {
-            found.any = true;
-            if matches!(self.test, Test::Exists(_)) {
-                return ControlFlow::Break(());
-            }
-            match self.meets(entry) {
-                Some(true) => found.met = true,
-                Some(false) => found.unmet = true,
-                None => found.doubt = true,
-            }
-            let settled = if strictly {
-                found.unmet || found.doubt
-            } else {
-                found.met
-            };
-            if settled {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
+        let one = |entry| match self.test {
+            Test::Exists(wanted) => Met::certainly(wanted),
+            _ => match self.meets(entry) {
+                Some(met) => Met::certainly(met),
+                None => Met::in_doubt(strictly),
+            },
         };
-        // Whether all was looked at does not matter: it was looked at until it was settled.
-        let _settled = match fact {
-            Fact::Unknown => {
-                return if strictly { Met::No } else { Met::InDoubt };
+        match fact {
+            Fact::Unknown => Met::in_doubt(strictly),
+            Fact::Absent => Met::certainly(matches!(self.test, Test::Exists(false))),
+            Fact::Text(text) => one(Entry::Text(text)),
+            Fact::Number(number) => one(Entry::Number(Number::Whole(number.into()))),
+            Fact::Boolean(boolean) => one(Entry::Boolean(boolean)),
+            Fact::Level(level) => one(Entry::Level(level)),
+            Fact::Role(role) => one(Entry::Role(role)),
+            Fact::Texts(texts) => {
+                let mut found = Found::default();
+                // Whether all was looked at does not matter: it was until it was settled.
+                let _settled = texts
+                    .iter()
+                    .try_for_each(|text| self.look(Entry::Text(text), strictly, &mut found));
+                self.settled(&found, strictly)
             }
-            Fact::Absent => ControlFlow::Continue(()),
-            Fact::Text(text) => look(Entry::Text(text)),
-            Fact::Texts(texts) => texts.iter().try_for_each(|text| look(Entry::Text(text))),
-            Fact::Number(number) => look(Entry::Number(Number::Whole(number.into()))),
-            Fact::Boolean(boolean) => look(Entry::Boolean(boolean)),
-            Fact::Level(level) => look(Entry::Level(level)),
-            Fact::Role(role) => look(Entry::Role(role)),
             Fact::Arguments(value) => {
-                arguments::visit(value, &self.path, &mut |value| look(Entry::of_json(value)))
+                let mut found = Found::default();
+                let _settled = arguments::visit(value, &self.path, &mut |value| {
+                    self.look(Entry::of_json(value), strictly, &mut found)
+                });
+                self.settled(&found, strictly)
             }
+        }
+    }
+
+    /// Looks at one of several values; whether that settles it.
+    fn look(&self, entry: Entry<'_>, strictly: bool, found: &mut Found) -> ControlFlow<()> {
+        found.any = true;
+        if matches!(self.test, Test::Exists(_)) {
+            return ControlFlow::Break(());
+        }
+        match self.meets(entry) {
+            Some(true) => found.met = true,
+            Some(false) => found.unmet = true,
+            None => found.doubt = true,
+        }
+        let settled = if strictly {
+            found.unmet || found.doubt
+        } else {
+            found.met
         };
+        if settled {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    fn settled(&self, found: &Found, strictly: bool) -> Met {
         match self.test {
-            Test::Exists(wanted) if found.any == wanted => Met::Yes,
-            Test::Exists(_) => Met::No,
+            Test::Exists(wanted) => Met::certainly(found.any == wanted),
             _ if !found.any => Met::No,
-            _ if strictly && (found.unmet || found.doubt) => Met::No,
+            _ if strictly => Met::certainly(!found.unmet && !found.doubt),
             _ if found.met => Met::Yes,
             _ if found.doubt => Met::InDoubt,
             _ => Met::No,
@@ -255,6 +283,10 @@ impl Condition {
     fn meets(&self, entry: Entry<'_>) -> Option<bool> {
         match &self.test {
             Test::Exists(_) => None,
+            // By far the most common, and lengths tell most texts apart.
+            Test::Compare(Operator::Equals, Operand::Text(wanted)) if let Entry::Text(text) = entry => {
+                Some(*text == **wanted)
+            }
             Test::Compare(operator, operand) => {
                 let ordering = compare(entry, operand)?;
                 Some(match operator {

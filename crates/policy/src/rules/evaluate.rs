@@ -70,7 +70,7 @@ impl RuleSet {
                 outcome.traces.push(RuleTrace {
                     rule: rule.id.clone(),
                     outcome: result,
-                    why: Arc::clone(why),
+                    why: Arc::clone(why).into(),
                 });
             };
             let why = match matching {

@@ -53,7 +53,9 @@ struct Search {
 
 impl fmt::Debug for Scrubber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scrubber").field("names", &self.names).finish_non_exhaustive()
+        f.debug_struct("Scrubber")
+            .field("names", &self.names)
+            .finish_non_exhaustive()
     }
 }
 
@@ -79,7 +81,10 @@ impl Scrubber {
         let (mut plain, mut base64, mut hexadecimal) = (Vec::new(), Vec::new(), Vec::new());
         for (index, (name, value)) in values.enumerate() {
             names.push(name.clone());
-            let lines = value.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_LINE && *line != value);
+            let lines = value
+                .lines()
+                .map(str::trim)
+                .filter(|line| line.len() >= SHORTEST_LINE && *line != value);
             for text in std::iter::once(value).chain(lines) {
                 plain.push((index, text.as_bytes().to_vec()));
                 base64.extend(aligned(text.as_bytes()).map(|pattern| (index, pattern)));
@@ -141,7 +146,11 @@ impl Scrubber {
             Value::Number(number) => {
                 let text = number.to_string();
                 let scrubbed = scrub(&text);
-                if scrubbed == text { value.clone() } else { Value::String(scrubbed) }
+                if scrubbed == text {
+                    value.clone()
+                } else {
+                    Value::String(scrubbed)
+                }
             }
             Value::Null | Value::Bool(_) => value.clone(),
             Value::Array(entries) => entries.iter().map(|entry| self.scrubbed(entry, names)).collect(),
@@ -216,12 +225,21 @@ impl Searches {
                     .get(at)
                     .is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
             };
-            let start = part.start.checked_sub(1).filter(|at| is_digit(*at)).unwrap_or(part.start);
-            let end = if is_digit(part.end) { part.end + 1 } else { part.end };
+            let start = part
+                .start
+                .checked_sub(1)
+                .filter(|at| is_digit(*at))
+                .unwrap_or(part.start);
+            let end = if is_digit(part.end) {
+                part.end + 1
+            } else {
+                part.end
+            };
             found(view.source_of(&(start..end)), secret);
         });
         let view = View::hexadecimal(bytes);
-        self.hexadecimal.each(&view.bytes, |part, secret| found(view.source_of(&part), secret));
+        self.hexadecimal
+            .each(&view.bytes, |part, secret| found(view.source_of(&part), secret));
     }
 }
 

@@ -14,12 +14,21 @@ fn scrub(text: &str) -> String {
 
 fn percent(text: &str, all: bool) -> String {
     let plain = |byte: u8| !all && byte.is_ascii_alphanumeric();
-    let encode = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    let encode = |byte: u8| {
+        if plain(byte) {
+            char::from(byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
+    };
     text.bytes().map(encode).collect()
 }
 
 fn hex(text: &str, between: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(between)
+    text.bytes()
+        .map(|byte| format!("{byte:02x}"))
+        .collect::<Vec<_>>()
+        .join(between)
 }
 
 #[test]
@@ -27,7 +36,10 @@ fn a_value_is_found_in_each_encoding() {
     let json_text = serde_json::to_string(VALUE).unwrap();
     let json_inside = json_text.trim_matches('"').to_owned();
     let in_json = |text: &str| serde_json::to_string(text).unwrap().trim_matches('"').to_owned();
-    let unicode: String = VALUE.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+    let unicode: String = VALUE
+        .encode_utf16()
+        .map(|unit| format!("\\u{unit:04x}"))
+        .collect();
     for (encoding, encoded) in [
         ("as it is", VALUE.to_owned()),
         ("percent, in part", percent(VALUE, false)),
@@ -47,7 +59,14 @@ fn a_value_is_found_in_each_encoding() {
         ("hexadecimal with colons", hex(VALUE, ":")),
         ("hexadecimal in lines", hex(VALUE, "\n")),
     ] {
-        for (before, after) in [("", ""), ("x=", "&y"), ("ü", "ü"), ("\\", "\\"), ("%", "%"), ("\\u00", "\\u12")] {
+        for (before, after) in [
+            ("", ""),
+            ("x=", "&y"),
+            ("ü", "ü"),
+            ("\\", "\\"),
+            ("%", "%"),
+            ("\\u00", "\\u12"),
+        ] {
             // A backslash before an escape makes it none, in JSON: that is another text.
             if before.starts_with('\\') && encoded.starts_with('\\') {
                 continue;
@@ -74,13 +93,25 @@ fn a_value_is_found_in_base64_at_every_place() {
                     URL_SAFE_NO_PAD.encode(&whole),
                     STANDARD.encode(&whole).replace('/', "\\/"),
                     percent(&STANDARD.encode(&whole), false),
-                    STANDARD.encode(&whole).as_bytes().chunks(5).map(|line| format!("{}\r\n", std::str::from_utf8(line).unwrap())).collect(),
+                    STANDARD
+                        .encode(&whole)
+                        .as_bytes()
+                        .chunks(5)
+                        .map(|line| format!("{}\r\n", std::str::from_utf8(line).unwrap()))
+                        .collect(),
                 ] {
                     let scrubbed = scrubber.text(&format!("Basic {encoded}!"));
-                    assert!(scrubbed.text.contains("[SECRET:S]"), "{value:?} in {whole:?}: {encoded}");
+                    assert!(
+                        scrubbed.text.contains("[SECRET:S]"),
+                        "{value:?} in {whole:?}: {encoded}"
+                    );
                     assert_eq!(scrubbed.names, [name("S")]);
                     // What is left of it tells nothing: less than the digits of four bytes of each neighbour.
-                    let left = scrubbed.text.replace("[SECRET:S]", "").replace(['\r', '\n', '='], "").replace("%3D", "");
+                    let left = scrubbed
+                        .text
+                        .replace("[SECRET:S]", "")
+                        .replace(['\r', '\n', '='], "")
+                        .replace("%3D", "");
                     let digits = left.len() - "Basic !".len();
                     assert!(digits <= (before.len() + after.len()) * 4 / 3 * 3 + 4, "{left}");
                 }
@@ -91,7 +122,19 @@ fn a_value_is_found_in_base64_at_every_place() {
 
 #[test]
 fn what_is_no_value_stays() {
-    for text in ["", "plain", "100% sure \\o/ a+b", "{\"a\": \"\\u12\"}", "pä$$ w/rd", "%", "\\", "%zz%4", "\\ud83d", "\\ud83d\\u0041", "dGVzdA=="] {
+    for text in [
+        "",
+        "plain",
+        "100% sure \\o/ a+b",
+        "{\"a\": \"\\u12\"}",
+        "pä$$ w/rd",
+        "%",
+        "\\",
+        "%zz%4",
+        "\\ud83d",
+        "\\ud83d\\u0041",
+        "dGVzdA==",
+    ] {
         assert_eq!(scrub(text), text);
         assert!(values(&[("S", VALUE)]).scrubber().text(text).names.is_empty());
     }
@@ -122,7 +165,10 @@ fn the_lines_of_a_value_are_found_by_themselves() {
     let value = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nshort\n-----END KEY-----";
     let scrubber = values(&[("KEY", value)]).scrubber();
     assert_eq!(scrubber.text(value).text, "[SECRET:KEY]");
-    assert_eq!(scrubber.text("  MIIEvQIBADANBgkqhkiG9w0B\n short").text, "  [SECRET:KEY]\n short");
+    assert_eq!(
+        scrubber.text("  MIIEvQIBADANBgkqhkiG9w0B\n short").text,
+        "  [SECRET:KEY]\n short"
+    );
     assert_eq!(scrubber.text(&value.replace('\n', "\\n")).text, "[SECRET:KEY]");
 }
 

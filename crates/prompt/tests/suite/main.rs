@@ -13,6 +13,7 @@ mod prefix;
 mod project;
 mod properties;
 mod sanitise;
+mod session;
 mod size;
 mod system;
 mod templates;

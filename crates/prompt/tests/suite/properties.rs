@@ -106,7 +106,7 @@ fn seqs(talk: &Talk) -> BTreeSet<EntrySeq> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn chained_compactions_stay_valid_keep_the_request_and_end(

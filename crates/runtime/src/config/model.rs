@@ -167,8 +167,7 @@ pub struct AgentSettings {
     /// Characters of one tool result in the context; the full text is kept in the store. Default 30000.
     #[schemars(range(min = 200), extend("x-hot" = true))]
     pub max_output_chars: usize,
-    /// Whether the model may run commands (`run_command`). Default false: the names of what a command makes, and
-    /// labels recorded for single files, are not yet held as strictly as by the file tools; see `docs/tools.md`.
+    /// Whether the model may run commands (`run_command`, for users of the role ADMIN). Default true.
     #[schemars(extend("x-hot" = true))]
     pub commands: bool,
     /// Seconds a turn may take, with its tools and the time people take to approve; then it is stopped with an
@@ -184,7 +183,7 @@ impl Default for AgentSettings {
             max_rounds: 30,
             tool_timeout_s: 120,
             max_output_chars: 30_000,
-            commands: false,
+            commands: true,
             turn_timeout_s: 1_800,
         }
     }

@@ -65,7 +65,8 @@ impl Calls<'_> {
                 .map(|redactor| Some(redactor.parts(&texts).text)),
         };
         let allowed = evaluation.is_allowed();
-        let label = evaluation.label;
+        // What comes of a call tells of its arguments, too, and that it was made at all.
+        let label = self.produced_by.join(evaluation.label);
         let tells_of_content = evaluation.taint_after != evaluation.taint_before;
         let told = evaluation.for_model();
         events.push(self.judged(call, evaluation));
@@ -79,7 +80,6 @@ impl Calls<'_> {
             Ok(redacted) if allowed => redacted,
             // A custom rule has looked at it: that it refused tells of what it is.
             _ if tells_of_content => {
-                let label = self.produced_by.join(label);
                 let result = ToolResult::text(call, withheld, label, told);
                 let mut end = CallEnd::plain(result, events, journalled);
                 if let CallEnd::Answered(answered) = &mut end {

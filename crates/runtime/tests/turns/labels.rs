@@ -214,7 +214,7 @@ async fn a_result_may_raise_its_own_level_and_never_lower_it() {
             None => {
                 assert_eq!(
                     (result.status, report.label),
-                    (ResultStatus::Refused, Label::BOTTOM),
+                    (ResultStatus::Withheld, Label::BOTTOM),
                     "{text}"
                 );
             }

@@ -1,0 +1,141 @@
+//! Cutting a text into chunks.
+
+mod boundary;
+
+use crate::MemoryError;
+use boundary::{end_before_abbreviation, start_before_abbreviation};
+use text_splitter::{ChunkConfig, ChunkSizer, MarkdownSplitter};
+
+/// Tokens that are left free, for an abbreviation that moves on to the next chunk.
+const RESERVE: usize = 4;
+
+/// A part of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The part, verbatim.
+    pub text: String,
+    /// First and last line, from 1.
+    pub lines: (u32, u32),
+    /// First character and the one behind the last, in code points, from 0.
+    pub characters: (u64, u64),
+}
+
+struct Counter<'a>(&'a dyn Fn(&str) -> usize);
+
+impl ChunkSizer for Counter<'_> {
+    fn size(&self, chunk: &str) -> usize {
+        (self.0)(chunk)
+    }
+}
+
+/// Cuts `text` by its meaning, into pieces of at most `most` tokens as `count` counts: at sections, then at
+/// paragraphs, sentences (of any script), words, and inside a word only where one alone is too long; code fences stay
+/// whole where they fit. A piece repeats up to `overlap` tokens of the one before.
+///
+/// Everything but white space around pieces is in some piece. A character as people see it (grapheme cluster) is
+/// never cut, unless it alone has too many tokens; an abbreviation ("M. Dupont") is kept with what follows it.
+///
+/// # Errors
+/// [`MemoryError::OutOfBounds`] if `most` is less than 16 or `overlap` more than half of it.
+pub fn pieces(
+    text: &str,
+    most: usize,
+    overlap: usize,
+    count: &dyn Fn(&str) -> usize,
+) -> Result<Vec<Piece>, MemoryError> {
+    let bounds = |what, given: usize, least: u64, most: usize| MemoryError::OutOfBounds {
+        what,
+        given: given as u64,
+        least,
+        most: most as u64,
+    };
+    if most < 16 {
+        return Err(bounds("the budget of a chunk, in tokens,", most, 16, usize::MAX));
+    }
+    let config = ChunkConfig::new(most - RESERVE)
+        .with_sizer(Counter(count))
+        .with_overlap(overlap)
+        .ok()
+        .filter(|_| overlap <= most / 2);
+    let Some(config) = config else {
+        return Err(bounds("the overlap of chunks, in tokens,", overlap, 0, most / 2));
+    };
+    let splitter = MarkdownSplitter::new(config);
+    let mut places = Places::new(text);
+    let mut pieces = Vec::new();
+    let mut covered = 0;
+    for (offset, chunk) in splitter.chunk_indices(text) {
+        let start = start_before_abbreviation(text, offset);
+        let end = end_before_abbreviation(text, start, offset + chunk.len());
+        // What the splitter gave fits; what was moved is taken back where it does not.
+        let (start, end) = match text.get(start..end) {
+            Some(moved) if !moved.trim().is_empty() && end > covered && count(moved) <= most => (start, end),
+            _ => (offset, offset + chunk.len()),
+        };
+        covered = covered.max(end);
+        if let Some(found) = text.get(start..end) {
+            let (text, start) = trimmed(found, start);
+            if !text.is_empty() {
+                pieces.push(places.piece(text, start));
+            }
+        }
+    }
+    Ok(pieces)
+}
+
+/// Without lines that are blank at the beginning (indentation stays) and white space at the end.
+fn trimmed(text: &str, start: usize) -> (&str, usize) {
+    let blank = text.len() - text.trim_start().len();
+    let skipped = text
+        .get(..blank)
+        .and_then(|blank| blank.rfind('\n'))
+        .map_or(0, |newline| newline + 1);
+    let rest = text.get(skipped..).unwrap_or_default().trim_end();
+    (rest, start + skipped)
+}
+
+/// Counts characters and lines up to places in a text that mostly come in order.
+struct Places<'a> {
+    text: &'a str,
+    /// Byte, character and line of places that were counted, every few thousand bytes.
+    marks: Vec<(usize, u64, u32)>,
+}
+
+impl<'a> Places<'a> {
+    fn new(text: &'a str) -> Self {
+        let mut marks = vec![(0, 0, 1)];
+        let (mut characters, mut line) = (0_u64, 1_u32);
+        for (offset, character) in text.char_indices() {
+            if let Some((last, ..)) = marks.last()
+                && offset - last >= 4_096
+            {
+                marks.push((offset, characters, line));
+            }
+            characters += 1;
+            line = line.saturating_add(u32::from(character == '\n'));
+        }
+        Self { text, marks }
+    }
+
+    /// Character and line of a byte.
+    fn at(&self, offset: usize) -> (u64, u32) {
+        let mark = self.marks.partition_point(|(byte, ..)| *byte <= offset);
+        let (byte, characters, line) = self.marks.get(mark.saturating_sub(1)).copied().unwrap_or((0, 0, 1));
+        let between = self.text.get(byte..offset).unwrap_or_default();
+        let newlines = between.matches('\n').count();
+        (
+            characters + between.chars().count() as u64,
+            line.saturating_add(u32::try_from(newlines).unwrap_or(u32::MAX)),
+        )
+    }
+
+    fn piece(&mut self, text: &str, start: usize) -> Piece {
+        let (first, first_line) = self.at(start);
+        let (last, last_line) = self.at(start + text.len());
+        Piece {
+            text: text.to_owned(),
+            lines: (first_line, last_line),
+            characters: (first, last),
+        }
+    }
+}
