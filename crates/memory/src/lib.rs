@@ -1,5 +1,6 @@
 //! Two memories for agents: long-term meta-artifacts, and session RAG.
 
+mod artifacts;
 mod auxiliary;
 mod blocking;
 mod chunk;
@@ -13,12 +14,17 @@ mod ids;
 mod index;
 mod memory;
 mod ranking;
+mod reembed;
 mod sessions;
 mod settings;
 mod text;
 
 use blocking::off_thread;
 
+pub use artifacts::{
+    ArtifactIndex, Consolidated, Forgotten, IndexedMemory, MemoryListing, MemorySearch, NewMemory, Outcome, Recalled,
+    RecalledMemory, Remembered, Theme,
+};
 pub use auxiliary::{Auxiliary, Distilled};
 pub use chunk::{Piece, pieces};
 pub use dates::Period;
@@ -31,6 +37,7 @@ pub use index::{
     lexical_vector,
 };
 pub use memory::{Memory, MemoryBuilder};
+pub use reembed::reembed;
 pub use sessions::{
     Deleted, Passage, Passages, Saved, SavedPiece, SessionSearch, SessionSearchResult, SourceListing,
 };

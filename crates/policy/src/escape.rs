@@ -38,7 +38,7 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 /// Unicode 16: `Default_Ignorable_Code_Point`, `Bidi_Control`, the categories Cc, Zl, Zp, Zs (but the ASCII
-/// space), interlinear annotation, the blank Braille pattern, noncharacters.
+/// space), interlinear annotation, Egyptian format controls, the blank Braille pattern, noncharacters.
 fn is_seen_as_itself(character: char) -> bool {
     if matches!(character, ' '..='~') {
         return true;
@@ -50,7 +50,7 @@ fn is_seen_as_itself(character: char) -> bool {
             | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fdd0}'..='\u{fdef}'
             | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+            | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
         || u32::from(character) & 0xfffe == 0xfffe;
     !invisible
 }

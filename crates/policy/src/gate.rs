@@ -315,7 +315,7 @@ impl Judging<'_> {
         if self.refused {
             return;
         }
-        let rule = RuleId::from(rule);
+        let rule = RuleId::built_in(rule);
         let (ruling, outcome, refusal) = match judge() {
             Verdict::Passed(why) => {
                 self.evaluation.trace(rule, RuleOutcome::Passed, why.into());

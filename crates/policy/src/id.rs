@@ -4,7 +4,9 @@
 //! this crate is random.
 
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -162,13 +164,95 @@ text_id!(
     UserId
 );
 text_id!(
-    /// A rule of the gate, built in or from the configuration.
-    RuleId
-);
-text_id!(
     /// A tool's name, as models see it.
     ToolName
 );
+
+/// A rule of the gate, built in or from the configuration. A clone copies no text.
+#[derive(Clone)]
+pub struct RuleId(RuleName);
+
+#[derive(Clone)]
+enum RuleName {
+    BuiltIn(&'static str),
+    Given(Arc<str>),
+}
+
+impl RuleId {
+    /// The id of this text.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self(RuleName::Given(text.into()))
+    }
+
+    /// The id of a built-in rule.
+    pub(crate) const fn built_in(name: &'static str) -> Self {
+        Self(RuleName::BuiltIn(name))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        match &self.0 {
+            RuleName::BuiltIn(text) => text,
+            RuleName::Given(text) => text,
+        }
+    }
+}
+
+impl PartialEq for RuleId {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for RuleId {}
+
+impl PartialOrd for RuleId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for RuleId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl Hash for RuleId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl fmt::Display for RuleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for RuleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl From<&str> for RuleId {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl Serialize for RuleId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for RuleId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Arc::<str>::deserialize(deserializer).map(Self::new)
+    }
+}
 
 /// The name of a session, given by a person: 1 to 64 of `A-Z a-z 0-9 _ -`.
 ///

@@ -81,7 +81,7 @@ impl<'a> Turn<'a> {
             }
         };
         // What was judged is recorded after the beginning of the turn it belongs to.
-        this.note_first(EventKind::TurnStarted);
+        this.note_first(label, EventKind::TurnStarted);
         let raised = this.raise(label, Origin::Owner, this.session.record.turns.saturating_add(1));
         let entry = this.session.transcript.push_user(turn, label, message);
         let entry = entry.map_err(|cause| RuntimeError::Transcript {

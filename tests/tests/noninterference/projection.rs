@@ -182,7 +182,7 @@ fn canonical(mut row: Value, names: &BTreeMap<SessionId, String>) -> String {
 fn timeless(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            fields.retain(|name, _| !name.ends_with("_ms") && name != "sequence");
+            fields.retain(|name, _| !name.ends_with("_ms") && name != "sequence" && name != "seq");
             fields.values_mut().for_each(timeless);
         }
         Value::Array(items) => items.iter_mut().for_each(timeless),

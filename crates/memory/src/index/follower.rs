@@ -381,11 +381,6 @@ impl Follower {
             passing.map(|(id, payload)| (id, payload.clone())).collect()
         })
     }
-
-    /// The payload of a point.
-    pub(crate) fn payload(&self, collection: Collection, id: PointId) -> Option<PointPayload> {
-        self.read(|state| state.table(collection).payload(id).cloned())
-    }
 }
 
 impl State {

@@ -85,13 +85,6 @@ impl LexicalTable {
         }
     }
 
-    /// The payload of a point.
-    pub(crate) fn payload(&self, id: PointId) -> Option<&PointPayload> {
-        let place = self.by_id.get(&id)?;
-        let slot = self.slots.get(to_usize(*place))?.as_ref()?;
-        Some(&slot.payload)
-    }
-
     /// All points that pass, with their payloads.
     pub(crate) fn passing<'a>(
         &'a self,

@@ -148,11 +148,13 @@ impl Turn<'_> {
     }
 
     fn note_judged(&mut self, evaluation: Evaluation) {
-        self.note(EventKind::FlowJudged {
+        let label = evaluation.taint_after;
+        let kind = EventKind::FlowJudged {
             call: None,
             tool: None,
             evaluation,
-        });
+        };
+        self.note_of(label, kind);
     }
 }
 

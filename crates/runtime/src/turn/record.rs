@@ -48,7 +48,13 @@ impl Turn<'_> {
 
     /// Keeps a fact for the next commit.
     pub(crate) fn note(&mut self, kind: EventKind) {
-        let label = self.session.taint().label();
+        self.note_of(Label::BOTTOM, kind);
+    }
+
+    /// Keeps a fact about something of this label for the next commit: it tells of that, too, before the session has
+    /// it.
+    pub(super) fn note_of(&mut self, label: Label, kind: EventKind) {
+        let label = self.session.taint().label().join(label);
         self.waiting.events.push(NewEvent {
             turn: Some(self.turn),
             label,
@@ -56,9 +62,9 @@ impl Turn<'_> {
         });
     }
 
-    /// Keeps a fact for the next commit, before those that wait for it.
-    pub(super) fn note_first(&mut self, kind: EventKind) {
-        self.note(kind);
+    /// The same, before the facts that wait for the next commit.
+    pub(super) fn note_first(&mut self, label: Label, kind: EventKind) {
+        self.note_of(label, kind);
         self.waiting.events.rotate_right(1);
     }
 

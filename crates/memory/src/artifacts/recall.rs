@@ -1,0 +1,278 @@
+//! Finding.
+
+use super::weight;
+use crate::index::IndexFilter;
+use crate::memory::never;
+use crate::settings::Scope;
+use crate::text::{differs, similarity};
+use crate::{Embedding, Memory, MemoryError, Period};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tidegate_policy::{Integrity, Label};
+use tidegate_store::{
+    Collection, Expected, MemoryPatch, MemoryQuery, MemoryRecord, MemoryState, PointId, RecordWrite,
+};
+use tidegate_tools::Cancel;
+
+/// Candidates for each hit.
+const FACTOR: usize = 3;
+
+/// The least cosine of a candidate, for an embedder whose cosines are calibrated.
+const LEAST_COSINE: f32 = 0.35;
+
+/// The least score of a hit, for an embedder whose cosines are calibrated.
+const LEAST_SCORE: f32 = 0.45;
+
+/// How much the words of a query add to a calibrated cosine at most.
+const WORD_BOOST: f32 = 0.15;
+
+/// Where the scale of a fused score begins: a candidate that fits least still counts, so that importance can lift it.
+const FLOOR: f32 = 0.35;
+
+/// Facts that share this part of their words are told once.
+const NEARLY_IDENTICAL: f32 = 0.9;
+
+/// What is to be recalled.
+#[derive(Clone)]
+pub struct MemorySearch {
+    /// What about.
+    pub query: String,
+    /// Only of this group.
+    pub artifact_name: Option<String>,
+    /// At most so many, from 1 to 100.
+    pub limit: usize,
+    /// Only what was written or confirmed then.
+    pub period: Period,
+    /// Leaves UNTRUSTED memories out: at the start of a turn of a TRUSTED session.
+    pub trusted_only: bool,
+    /// Stops it.
+    pub cancel: Arc<dyn Cancel>,
+}
+
+impl MemorySearch {
+    /// For `query`, at most 20 of all groups and times.
+    pub fn new(query: impl Into<String>) -> Self {
+        Self {
+            query: query.into(),
+            artifact_name: None,
+            limit: 20,
+            period: Period::default(),
+            trusted_only: false,
+            cancel: never(),
+        }
+    }
+}
+
+/// A memory that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecalledMemory {
+    /// The memory, without vectors.
+    pub memory: MemoryRecord,
+    /// Its score, weighted by importance; only to be compared within one search.
+    pub score: f32,
+    /// Labels below this one's under which the same name is known too.
+    pub also_at: Vec<Label>,
+    /// How many more were found that say nearly the same.
+    pub alike: usize,
+}
+
+/// What was recalled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recalled {
+    /// Best first.
+    pub hits: Vec<RecalledMemory>,
+    /// The join of the labels of everything that had an influence on it.
+    pub label: Label,
+}
+
+impl Memory {
+    /// Recalls memories that the scope may see.
+    ///
+    /// # Errors
+    /// [`MemoryError::Empty`] of a blank query; [`MemoryError::OutOfBounds`]; those of embedder and records.
+    pub async fn recall(&self, scope: &Scope, search: MemorySearch) -> Result<Recalled, MemoryError> {
+        if search.query.trim().is_empty() {
+            return Err(MemoryError::Empty { what: "query" });
+        }
+        crate::bounds("limit", search.limit, 100)?;
+        self.inner.follower.catch_up().await?;
+        let embedding = self.query_embedding(&search.query, scope.label, &search.cancel).await?;
+        let mut labels = scope.visible(self.inner.settings.recall);
+        if search.trusted_only {
+            labels = Scope::trusted(&labels);
+        }
+        let all = self.find(scope, &search, embedding.as_ref(), labels.clone()).await?;
+        let is_untrusted = |hit: &RecalledMemory| hit.memory.label.integrity == Integrity::Untrusted;
+        if search.trusted_only || all.hits.iter().any(is_untrusted) {
+            return Ok(all);
+        }
+        // Nothing UNTRUSTED is told. So that it has no influence either, what is told is found without it.
+        let trusted = Scope::trusted(&labels);
+        self.find(scope, &search, embedding.as_ref(), trusted).await
+    }
+
+    /// Makes memories that were recalled and used live as long as new ones. To renew is to write: those into whose label
+    /// the scope may not write stay as they are.
+    ///
+    /// # Errors
+    /// Those of the records.
+    pub async fn renew(&self, scope: &Scope, memories: &[MemoryRecord]) -> Result<(), MemoryError> {
+        let renewed = memories
+            .iter()
+            .filter(|memory| memory.user == scope.user && scope.label.is_within(memory.label))
+            .map(|memory| (memory, self.expiry(memory.importance)))
+            // Once a day is often enough: each renewal is a write.
+            .filter(|(memory, expiry)| expiry.saturating_sub(memory.expires_ms) > 24 * 60 * 60 * 1_000);
+        let writes: Vec<RecordWrite> = renewed
+            .map(|(memory, expiry)| RecordWrite::PatchMemory {
+                id: memory.id,
+                expected: Expected::Anything,
+                patch: MemoryPatch {
+                    expires_ms: Some(expiry),
+                    ..MemoryPatch::default()
+                },
+            })
+            .collect();
+        if !writes.is_empty() {
+            self.commit(writes).await?;
+        }
+        Ok(())
+    }
+
+    async fn find(
+        &self,
+        scope: &Scope,
+        search: &MemorySearch,
+        embedding: Option<&Embedding>,
+        labels: Vec<Label>,
+    ) -> Result<Recalled, MemoryError> {
+        let mut filter = IndexFilter::of(scope.user.clone(), labels);
+        filter.artifact_name.clone_from(&search.artifact_name);
+        (filter.from_ms, filter.to_ms) = (search.period.from_ms, search.period.to_ms);
+        filter.alive_at_ms = Some(self.now_ms());
+        let depth = search.limit.saturating_mul(FACTOR);
+        let collection = Collection::MetaArtifacts;
+        let scores = self
+            .leg_scores(collection, &search.query, embedding, &filter, depth)
+            .await?;
+        let is_calibrated = embedding.is_some() && self.inner.embedder.is_calibrated();
+        let scored: BTreeMap<PointId, f32> = if is_calibrated {
+            calibrated(scores)
+        } else {
+            let share = match embedding {
+                None => 0.0,
+                Some(_) if self.inner.settings.mode.has_words() => self.inner.embedder.dense_share(),
+                Some(_) => 1.0,
+            };
+            let fused = scores.fused(share).into_iter();
+            fused.map(|(id, score)| (id, FLOOR + (1.0 - FLOOR) * score)).collect()
+        };
+        let query = MemoryQuery {
+            user: Some(scope.user.clone()),
+            ids: Some(scored.keys().copied().collect()),
+            ..MemoryQuery::default()
+        };
+        let mut hits: Vec<RecalledMemory> = self
+            .inner
+            .records
+            .memories(query)
+            .await?
+            .into_iter()
+            // It may have been changed since it was found.
+            .filter(|memory| memory.state == MemoryState::Active && filter.labels.contains(&memory.label))
+            .filter_map(|memory| {
+                let score = scored.get(&memory.id)? * weight(memory.importance);
+                Some(RecalledMemory {
+                    memory,
+                    score,
+                    also_at: Vec::new(),
+                    alike: 0,
+                })
+            })
+            .filter(|hit| !is_calibrated || hit.score >= LEAST_SCORE)
+            .collect();
+        hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.memory.id.cmp(&b.memory.id)));
+        let mut hits = without_repetition(highest_first(hits));
+        hits.truncate(search.limit);
+        let passing = self.inner.follower.passing(collection, &filter);
+        let label = Label::join_all(passing.into_iter().map(|(_, payload)| payload.label));
+        Ok(Recalled { hits, label })
+    }
+}
+
+/// Cosines, with a little for words that stand in the fact as in the query.
+fn calibrated(scores: crate::ranking::LegScores) -> BTreeMap<PointId, f32> {
+    let most = scores.lexical.values().copied().fold(0.0, f32::max);
+    scores
+        .dense
+        .iter()
+        .map(|(id, cosine)| {
+            let words = scores.lexical.get(id).copied().unwrap_or(0.0);
+            let boost = if most > 0.0 { WORD_BOOST * words / most } else { 0.0 };
+            (*id, *cosine, *cosine + boost)
+        })
+        .filter(|(_, cosine, score)| *cosine >= LEAST_COSINE || *score >= LEAST_SCORE)
+        .map(|(id, _, score)| (id, score))
+        .collect()
+}
+
+/// Of memories of one name the one of the highest label, at the place of the best of them; it names the labels of the
+/// others. A TRUSTED one is not hidden by an UNTRUSTED one: it keeps its own place.
+fn highest_first(hits: Vec<RecalledMemory>) -> Vec<RecalledMemory> {
+    let rank = |label: Label| (label.classification, label.integrity == Integrity::Trusted);
+    let mut kept: Vec<RecalledMemory> = Vec::new();
+    for hit in hits {
+        let same = kept.iter_mut().find(|other| {
+            other.memory.memory_id == hit.memory.memory_id
+                && (other.memory.label.integrity == hit.memory.label.integrity
+                    || hides(other.memory.label, hit.memory.label)
+                    || hides(hit.memory.label, other.memory.label))
+        });
+        let Some(same) = same else {
+            kept.push(hit);
+            continue;
+        };
+        let (label, other) = (hit.memory.label, same.memory.label);
+        if rank(label) > rank(other) {
+            let (score, alike) = (same.score.max(hit.score), same.alike);
+            let mut also_at = std::mem::take(&mut same.also_at);
+            also_at.push(other);
+            *same = RecalledMemory {
+                score,
+                also_at,
+                alike,
+                ..hit
+            };
+        } else {
+            same.also_at.push(label);
+        }
+    }
+    for hit in &mut kept {
+        hit.also_at.sort_by_key(|label| std::cmp::Reverse(rank(*label)));
+    }
+    kept
+}
+
+/// Whether a memory of label `upper` may stand for one of label `lower`.
+fn hides(upper: Label, lower: Label) -> bool {
+    upper.integrity == Integrity::Trusted && upper.classification >= lower.classification
+}
+
+/// Facts of one label that say nearly the same are told once, by the best of them. Never those that differ in a number,
+/// a name or a negation.
+fn without_repetition(hits: Vec<RecalledMemory>) -> Vec<RecalledMemory> {
+    let mut kept: Vec<RecalledMemory> = Vec::new();
+    for hit in hits {
+        let same = kept.iter_mut().find(|other| {
+            other.memory.label == hit.memory.label
+                && (other.memory.fact == hit.memory.fact
+                    || (similarity(&other.memory.fact, &hit.memory.fact) >= NEARLY_IDENTICAL
+                        && !differs(&other.memory.fact, &hit.memory.fact)))
+        });
+        match same {
+            Some(same) => same.alike += 1,
+            None => kept.push(hit),
+        }
+    }
+    kept
+}
