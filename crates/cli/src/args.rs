@@ -274,6 +274,11 @@ pub(crate) enum PolicyCommand {
     },
     /// Show what the gate would say to a call; nothing is run.
     Simulate(SimulateArgs),
+    /// Let exactly the bytes of a refused call go exactly there, once: shows them and asks.
+    Release {
+        /// The id of the decision that refused it by no-write-down.
+        event: EventId,
+    },
     /// Judge recorded traces step by step, as a session would.
     Replay(TracesArgs),
     /// Explain a decision: what wanted to flow where, which rule decided, what would make it possible.

@@ -28,7 +28,9 @@ pub(crate) fn owner_named(ledger: &ProvenanceLedger, value: &str) -> bool {
     }
     let given = Given {
         path: String::new(),
-        words: vec!["recipient".to_owned()],
+        words: ["recipient", "channel", "room", "group", "user", "list"]
+            .map(str::to_owned)
+            .to_vec(),
         raw: value.to_owned(),
         text: value.to_owned(),
         is_number: false,

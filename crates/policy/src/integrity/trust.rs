@@ -121,6 +121,10 @@ impl Trust<'_> {
             Form::Account(account) => self.account(&account),
             Form::Text => self.words(given),
         };
+        // What the owner's own records hold is no reason to write it into what leaves.
+        if given.in_content {
+            return owners;
+        }
         owners.or_else(|why| self.field(given).or(Err(why)))
     }
 

@@ -1,6 +1,6 @@
 //! Clauses: which action words ask for a deed, of how many objects, and which do not ask.
 
-use super::parse::{Licence, Sentence};
+use super::parse::{Licence, MOST_LICENCES, Sentence};
 use super::shape::{Piece, Shape};
 use super::text::{Kind, Lexeme};
 use super::words::{Language, List, Sense, Vocabulary};
@@ -89,6 +89,9 @@ impl<'t> Parser<'t> {
         let mut actions: Vec<Action> = Vec::new();
         let mut negated_before: Option<usize> = None;
         for at in sentence.first..sentence.last {
+            if actions.len() >= MOST_LICENCES {
+                break;
+            }
             let senses = self.senses(at, sentence.last);
             let unknown = senses.is_empty() && self.may_be_a_tools_word(at, sentence);
             if senses.is_empty() && !unknown {
@@ -132,6 +135,17 @@ impl<'t> Parser<'t> {
                 actions.push(Action { at, families });
             }
         }
+        // Words that only a tool may know do not end another clause: `send it to Bob, use the title 'X'` is one.
+        let (known, unknown): (Vec<Action>, Vec<Action>) = actions
+            .into_iter()
+            .partition(|action| !action.families.is_empty());
+        let mut licences = self.clauses(index, sentence, known);
+        licences.extend(self.clauses(index, sentence, unknown));
+        licences
+    }
+
+    /// A licence for each action, with the part of the sentence that is its own.
+    fn clauses(&self, index: usize, sentence: &Sentence, actions: Vec<Action>) -> Vec<Licence> {
         let cuts: Vec<usize> = actions
             .windows(2)
             .map(|pair| match pair {
@@ -157,7 +171,6 @@ impl<'t> Parser<'t> {
                 families: action.families,
                 verb,
                 objects: self.objects(first, last),
-
                 count: 1,
                 stated: false,
                 all: false,

@@ -283,7 +283,7 @@ impl OwnerMessage {
 }
 
 /// Most licences read from one text.
-const MOST_LICENCES: usize = 256;
+pub(super) const MOST_LICENCES: usize = 256;
 
 const ABBREVIATIONS: [&str; 18] = [
     "mr", "mrs", "ms", "dr", "prof", "st", "nr", "no", "bzw", "z.b", "e.g", "i.e", "vs", "approx", "inc",
