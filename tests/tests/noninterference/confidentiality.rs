@@ -5,6 +5,7 @@ use crate::mutant::Mutant;
 use crate::run::{StoreKind, observe};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use std::collections::BTreeSet;
 use std::path::Path;
 use tidegate_policy::Classification::{self, Confidential, Internal, Public};
 
@@ -36,8 +37,9 @@ fn difference(
 }
 
 #[test]
-fn the_same_inputs_make_the_same_run() {
+fn the_same_inputs_make_the_same_run_of_which_everything_is_seen() {
     let folder = tempfile::tempdir().unwrap();
+    let mut kinds = BTreeSet::new();
     for seed in KEPT {
         let inputs = Inputs {
             seed,
@@ -47,7 +49,22 @@ fn the_same_inputs_make_the_same_run() {
         let [one, again] =
             [(); 2].map(|()| observe(&folder.path().join("run"), inputs, StoreKind::Memory, None));
         assert_eq!(one.difference(&again), None, "seed {seed}");
+        kinds.extend(one.kinds().map(str::to_owned));
     }
+    let expected = [
+        "answer",
+        "approvals",
+        "entries",
+        "events",
+        "files",
+        "journal",
+        "labels",
+        "requests",
+        "sends",
+        "session",
+        "sources",
+    ];
+    assert_eq!(kinds, expected.map(str::to_owned).into());
 }
 
 #[test]

@@ -20,14 +20,10 @@ impl Projection {
         self.0.entry(section.into()).or_default().extend(lines);
     }
 
-    /// How many lines it has.
-    pub(crate) fn len(&self) -> usize {
-        self.0.values().map(Vec::len).sum()
-    }
-
-    /// The names of its sections.
-    pub(crate) fn sections(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+    /// What it has lines about, without whose they are.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = &str> {
+        let sections = self.0.iter().filter(|(_, lines)| !lines.is_empty());
+        sections.map(|(section, _)| section.split_once(' ').map_or(section.as_str(), |(kind, _)| kind))
     }
 
     /// The first difference to another run, if there is one.

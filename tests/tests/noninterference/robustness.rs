@@ -32,7 +32,9 @@ struct Aliases {
 impl Aliases {
     fn address(&self, alias: &str) -> String {
         let changes = *self.changes.lock().unwrap();
-        let mut chance = self.inputs.chance(Restricted, &format!("alias {alias} {changes}"));
+        let mut chance = self
+            .inputs
+            .chance(Restricted, &format!("alias {alias} {changes}"));
         let name = ["ann", "mallory", "eve"][chance.usize(..3)];
         format!("{name}@example.com")
     }
@@ -60,7 +62,12 @@ impl Granting {
 
 impl Approver for Granting {
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApprovalAnswer> {
-        let later = self.aliases.inputs.chance(Public, &format!("later {}", request.call)).u8(..3) == 0;
+        let later = self
+            .aliases
+            .inputs
+            .chance(Public, &format!("later {}", request.call))
+            .u8(..3)
+            == 0;
         let answer = if later {
             ApprovalAnswer::Later
         } else {
@@ -84,7 +91,10 @@ struct Effect {
 type Observed = Vec<(Effect, Vec<Effect>)>;
 
 fn observe(inputs: Inputs, mutant: Option<Mutant>) -> Observed {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(run(inputs, mutant))
 }
 
@@ -162,20 +172,28 @@ async fn run(inputs: Inputs, mutant: Option<Mutant>) -> Observed {
         text: String::new(),
         is_free: false,
     };
-    let unasked = effects.into_values().filter(|happened| happened.iter().any(|effect| !effect.is_free));
+    let unasked = effects
+        .into_values()
+        .filter(|happened| happened.iter().any(|effect| !effect.is_free));
     observed.extend(unasked.map(|happened| (nothing.clone(), happened)));
     observed
 }
 
 fn tools(aliases: &Arc<Aliases>, effects: &Arc<Mutex<BTreeMap<CallId, Vec<Effect>>>>) -> Vec<TestTool> {
     let of_feed = Arc::clone(aliases);
-    let feed = TestTool::new("feed", &["about"], Label::untrusted(Public), move |arguments, _| {
-        of_feed.change();
-        let text = of_feed.inputs.text(Restricted, &format!("feed {arguments}"));
-        Ok(ToolOutput::text(text))
-    });
+    let feed = TestTool::new(
+        "feed",
+        &["about"],
+        Label::untrusted(Public),
+        move |arguments, _| {
+            of_feed.change();
+            let text = of_feed.inputs.text(Restricted, &format!("feed {arguments}"));
+            Ok(ToolOutput::text(text))
+        },
+    );
     let (of_sinks, of_work, effects) = (Arc::clone(aliases), Arc::clone(aliases), Arc::clone(effects));
-    let address = |aliases: &Aliases, arguments: &Value| aliases.address(arguments["alias"].as_str().unwrap());
+    let address =
+        |aliases: &Aliases, arguments: &Value| aliases.address(arguments["alias"].as_str().unwrap());
     let of_exact = Arc::clone(aliases);
     let send = TestTool::new(
         "send_to_alias",
@@ -202,11 +220,13 @@ fn tools(aliases: &Arc<Aliases>, effects: &Arc<Mutex<BTreeMap<CallId, Vec<Effect
 
 /// A grant whose effect is not what was shown, or happened twice; or a shown thing that leads elsewhere in the other run.
 fn difference(one: &Observed, other: &Observed) -> Option<String> {
-    one.iter().chain(other).find_map(|(shown, happened)| match happened.as_slice() {
-        [] => None,
-        [effect] if effect == shown => None,
-        _ => Some(format!("shown {shown:?}, happened {happened:?}")),
-    })
+    one.iter()
+        .chain(other)
+        .find_map(|(shown, happened)| match happened.as_slice() {
+            [] => None,
+            [effect] if effect == shown => None,
+            _ => Some(format!("shown {shown:?}, happened {happened:?}")),
+        })
 }
 
 fn pair(seed: u64, mutant: Option<Mutant>) -> [Observed; 2] {
@@ -227,11 +247,18 @@ fn what_was_granted_happens_as_it_was_shown_or_not_at_all() {
         let [one, other] = pair(seed, None);
         assert_eq!(difference(&one, &other), None, "seed {seed}");
         for (_, effects) in one.iter().chain(&other) {
-            if effects.is_empty() { dropped += 1 } else { happened += 1 }
+            if effects.is_empty() {
+                dropped += 1
+            } else {
+                happened += 1
+            }
         }
     }
     // Else it shows nothing.
-    assert!(happened > 20 && dropped > 5, "{happened} granted calls ran, {dropped} did not");
+    assert!(
+        happened > 20 && dropped > 5,
+        "{happened} granted calls ran, {dropped} did not"
+    );
 }
 
 #[test]

@@ -49,7 +49,10 @@ pub async fn embedder(embedder: &dyn Embedder) {
     assert_eq!(embedder.model(), &model, "the model is constant");
     assert!(embedder.most_tokens() > 0, "some tokens of a text count");
     let share = embedder.dense_share();
-    assert!((0.0..=1.0).contains(&share), "the share of the dense vectors is {share}");
+    assert!(
+        (0.0..=1.0).contains(&share),
+        "the share of the dense vectors is {share}"
+    );
 
     let together = documents(embedder, &TEXTS).await;
     for (text, from_batch) in TEXTS.iter().zip(&together) {
@@ -63,12 +66,19 @@ pub async fn embedder(embedder: &dyn Embedder) {
     }
     let long = "the tide turns and the gate closes ".repeat(2_000);
     documents(embedder, &[&long]).await;
-    assert!(documents(embedder, &[]).await.is_empty(), "no text gives no vector");
+    assert!(
+        documents(embedder, &[]).await.is_empty(),
+        "no text gives no vector"
+    );
     assert!(
         embedder.count_tokens(&long) > embedder.count_tokens("the tide turns"),
         "more text is more tokens"
     );
-    assert_eq!(embedder.count_tokens(""), embedder.count_tokens(""), "counting is constant");
+    assert_eq!(
+        embedder.count_tokens(""),
+        embedder.count_tokens(""),
+        "counting is constant"
+    );
 
     blank_texts_are_refused(embedder).await;
     progress_and_cancelling(embedder).await;
@@ -76,16 +86,19 @@ pub async fn embedder(embedder: &dyn Embedder) {
 
 /// Whether two vectors are the same but for what batching does to the last bits.
 fn is_same(left: &Embedding, right: &Embedding) -> bool {
-    let product = |a: &[f32], b: &[f32]| -> f64 {
-        a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
-    };
+    let product =
+        |a: &[f32], b: &[f32]| -> f64 { a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum() };
     let lengths = (product(&left.dense, &left.dense) * product(&right.dense, &right.dense)).sqrt();
     product(&left.dense, &right.dense) / lengths > 0.99
 }
 
 async fn documents(embedder: &dyn Embedder, texts: &[&str]) -> Vec<Embedding> {
     let given: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-    let embedded = in_time("documents are embedded", embedder.embed_documents(given, EmbedWork::default())).await;
+    let embedded = in_time(
+        "documents are embedded",
+        embedder.embed_documents(given, EmbedWork::default()),
+    )
+    .await;
     let embeddings = embedded.unwrap_or_else(|error| panic!("{texts:?} cannot be embedded: {error}"));
     if let Err(error) = check_embeddings(embedder.model(), texts.len(), &embeddings) {
         panic!("{texts:?}: {error}");
@@ -94,7 +107,11 @@ async fn documents(embedder: &dyn Embedder, texts: &[&str]) -> Vec<Embedding> {
 }
 
 async fn query(embedder: &dyn Embedder, text: &str) {
-    let embedded = in_time("a query is embedded", embedder.embed_query(text.to_owned(), EmbedWork::default())).await;
+    let embedded = in_time(
+        "a query is embedded",
+        embedder.embed_query(text.to_owned(), EmbedWork::default()),
+    )
+    .await;
     let embedding = embedded.unwrap_or_else(|error| panic!("the query {text:?} cannot be embedded: {error}"));
     if let Err(error) = check_embeddings(embedder.model(), 1, std::slice::from_ref(&embedding)) {
         panic!("the query {text:?}: {error}");
@@ -104,12 +121,20 @@ async fn query(embedder: &dyn Embedder, text: &str) {
 async fn blank_texts_are_refused(embedder: &dyn Embedder) {
     for blank in ["", " ", "\n\t\u{a0}"] {
         let batch = vec!["a tide".to_owned(), blank.to_owned()];
-        let embedded = in_time("a blank text is refused", embedder.embed_documents(batch, EmbedWork::default())).await;
+        let embedded = in_time(
+            "a blank text is refused",
+            embedder.embed_documents(batch, EmbedWork::default()),
+        )
+        .await;
         assert!(
             matches!(embedded, Err(EmbedderError::EmptyText { index: 1 })),
             "the blank text {blank:?} is refused, with its place"
         );
-        let embedded = in_time("a blank query is refused", embedder.embed_query(blank.to_owned(), EmbedWork::default())).await;
+        let embedded = in_time(
+            "a blank query is refused",
+            embedder.embed_query(blank.to_owned(), EmbedWork::default()),
+        )
+        .await;
         assert!(
             matches!(embedded, Err(EmbedderError::EmptyText { index: 0 })),
             "the blank query {blank:?} is refused"
@@ -128,13 +153,35 @@ async fn progress_and_cancelling(embedder: &dyn Embedder) {
     };
     let texts: Vec<String> = TEXTS.iter().map(|text| (*text).to_owned()).collect();
     let count = texts.len();
-    let embedded = in_time("documents are embedded", embedder.embed_documents(texts.clone(), work)).await;
+    let embedded = in_time(
+        "documents are embedded",
+        embedder.embed_documents(texts.clone(), work),
+    )
+    .await;
     assert!(embedded.is_ok(), "documents are embedded while somebody watches");
-    assert_eq!(done.load(Ordering::Relaxed), count, "progress ends at the number of texts");
+    assert_eq!(
+        done.load(Ordering::Relaxed),
+        count,
+        "progress ends at the number of texts"
+    );
 
     let stopped = || EmbedWork::until(Arc::new(Stopped));
-    let embedded = in_time("a cancelled call ends", embedder.embed_documents(texts, stopped())).await;
-    assert!(matches!(embedded, Err(EmbedderError::Cancelled)), "a cancelled call says so");
-    let embedded = in_time("a cancelled query ends", embedder.embed_query("a tide".to_owned(), stopped())).await;
-    assert!(matches!(embedded, Err(EmbedderError::Cancelled)), "a cancelled query says so");
+    let embedded = in_time(
+        "a cancelled call ends",
+        embedder.embed_documents(texts, stopped()),
+    )
+    .await;
+    assert!(
+        matches!(embedded, Err(EmbedderError::Cancelled)),
+        "a cancelled call says so"
+    );
+    let embedded = in_time(
+        "a cancelled query ends",
+        embedder.embed_query("a tide".to_owned(), stopped()),
+    )
+    .await;
+    assert!(
+        matches!(embedded, Err(EmbedderError::Cancelled)),
+        "a cancelled query says so"
+    );
 }
