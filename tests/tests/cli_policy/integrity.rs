@@ -175,8 +175,11 @@ fn what_waits_for_approval_shows_the_value_and_where_it_came_from() {
         (&"path".into(), &"evil.txt".into())
     );
     assert_eq!(control["judged"]["trusted"], false, "{waiting}");
-    home.run(["approvals", "grant", waiting["id"].as_str().unwrap()])
+    let id = waiting["id"].as_str().unwrap();
+    home.run(["run", "--session", "a", "--resume", "--approve", id])
         .code(0);
-    home.run(["run", "--session", "a", "--resume"]).code(0);
     assert_eq!(home.read("project/evil.txt"), "x");
+    // It was good once, and there is nothing left to grant.
+    home.run(["run", "--session", "a", "--resume", "--approve", id])
+        .code(1);
 }

@@ -208,7 +208,7 @@ fn build(
                 "notes.txt",
             ])
             .without(["current_time"])
-            .rounds(5);
+            .rounds(6);
         let provider = Watched {
             model,
             level,
@@ -233,7 +233,7 @@ fn build(
 fn configuration() -> Configuration {
     let mut configuration = Configuration::default();
     configuration.agent.max_output_chars = 500;
-    configuration.agent.max_rounds = 8;
+    configuration.agent.max_rounds = 4;
     configuration.policy.clearance = Restricted;
     configuration.policy.unattended = Unattended::Wait;
     configuration.policy.bumpers = true;

@@ -2,9 +2,12 @@
 #![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
 mod attacks;
+mod honest;
+mod hostile;
 mod licences;
 mod properties;
 mod suite;
+mod toolbox;
 mod values;
 
 use serde_json::Value;
