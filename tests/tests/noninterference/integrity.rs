@@ -38,6 +38,10 @@ const TURNS: [(&str, &str); 4] = [
 
 /// How many pairs of runs are tried, and how many a mutant has to survive to be called missed.
 const PAIRS: u64 = 40;
+
+/// Seeds beyond those of which it is known that one missing protection shows in them.
+const KEPT: [u64; 1] = [80];
+
 const TRIES: u64 = 150;
 
 /// A consequential call that ran without approval.
@@ -255,7 +259,7 @@ fn pair(folder: &Path, seed: u64, mutant: Option<Mutant>) -> [Observed; 2] {
 fn runs_with_other_untrusted_data_run_what_the_owner_licensed() {
     let folder = tempfile::tempdir().unwrap();
     let (mut free, mut licensed) = (0, 0);
-    for seed in 0..PAIRS {
+    for seed in (0..PAIRS).chain(KEPT) {
         let [one, other] = pair(folder.path(), seed, None);
         assert_eq!(difference(&one, &other), None, "seed {seed}");
         free += one.values().map(|session| session.free.len()).sum::<usize>();

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use tidegate_message::{Entry, ToolResult};
+use tidegate_message::Entry;
 use tidegate_policy::{Classification, Label, Resource};
 use tidegate_store::{ApprovalRecord, BoxFuture as StoreFuture, Committed, Store, StoreError, Write};
 use tidegate_testing::Meddler;
@@ -247,10 +247,7 @@ impl Meddler for Forgetful {
                     approval.label = Label::BOTTOM;
                 }
                 (Mutant::JournalLabelDropped, Write::CallFinished { result, .. }) => {
-                    *result = Box::new(ToolResult {
-                        label: Label::BOTTOM,
-                        ..(**result).clone()
-                    });
+                    result.label = Label::BOTTOM;
                 }
                 _ => {}
             }

@@ -127,10 +127,7 @@ impl Projection {
         };
         for (path, known) in store.file_labels(all).await.unwrap() {
             if may_see(known.label) {
-                self.add(
-                    "file labels",
-                    [format!("{path} {:?} {}", known.hash, known.label)],
-                );
+                self.add("labels", [format!("{path} {:?} {}", known.hash, known.label)]);
             }
         }
     }

@@ -11,6 +11,7 @@ use tidegate_runtime::CancelToken;
 use tidegate_tools::{BoxFuture, CallContext, PreparedCall, Tool, ToolDefinition, ToolError, ToolOutput};
 
 type Touches = Arc<dyn Fn(&Value) -> Vec<Resource> + Send + Sync>;
+type Resolves = Arc<dyn Fn(&Value) -> Vec<String> + Send + Sync>;
 type Work = Arc<dyn Fn(&Value, &CallContext) -> Result<ToolOutput, ToolError> + Send + Sync>;
 
 /// A tool whose every part is a closure.
@@ -19,7 +20,7 @@ pub(crate) struct TestTool {
     definition: ToolDefinition,
     touches: Touches,
     touches_then: Touches,
-    resolves: Arc<dyn Fn(&Value) -> Vec<String> + Send + Sync>,
+    resolves: Resolves,
     work: Work,
 }
 

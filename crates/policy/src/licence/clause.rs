@@ -64,11 +64,12 @@ impl<'t> Parser<'t> {
         let folded = lexeme.folded.as_str();
         // `envoie-lui` is `envoie` with a pronoun.
         let stem = folded.split_once('-').map_or(folded, |(stem, _)| stem);
-        let follows = |particle: &str| {
+        let place = |particle: &str| {
             (index + 1..last.min(index + WINDOW))
-                .any(|later| self.word(later).is_some_and(|word| word.folded == particle))
+                .find(|later| self.word(*later).is_some_and(|word| word.folded == particle))
         };
-        self.languages
+        let found: Vec<(&Sense, Option<usize>)> = self
+            .languages
             .iter()
             .flat_map(|language| {
                 language
@@ -78,7 +79,17 @@ impl<'t> Parser<'t> {
                     .into_iter()
                     .flatten()
             })
-            .filter(|sense| sense.particle.as_deref().is_none_or(follows))
+            .filter_map(|sense| match sense.particle.as_deref() {
+                None => Some((sense, None)),
+                Some(particle) => place(particle).map(|place| (sense, Some(place))),
+            })
+            .collect();
+        // Of several particles the nearest is the verb's: `turn off the lamp on the desk`.
+        let nearest = found.iter().filter_map(|(_, place)| *place).min();
+        found
+            .into_iter()
+            .filter(|(_, place)| place.is_none() || *place == nearest)
+            .map(|(sense, _)| sense)
             .collect()
     }
 
@@ -111,6 +122,7 @@ impl<'t> Parser<'t> {
             if (families.is_empty() && !unknown)
                 || self.is_asked_about(at, sentence)
                 || self.is_reported(at, sentence)
+                || self.is_rendered(at, sentence)
             {
                 continue;
             }
@@ -129,6 +141,11 @@ impl<'t> Parser<'t> {
                             | "da"
                             | "get"
                             | "make"
+                            | "let"
+                            | "ask"
+                            | "remind"
+                            | "frag"
+                            | "erinnere"
                     )
                 });
             if !to_me {
@@ -168,6 +185,7 @@ impl<'t> Parser<'t> {
                 sentence: index,
                 first,
                 last,
+                at: action.at,
                 families: action.families,
                 verb,
                 objects: self.objects(first, last),
@@ -284,6 +302,20 @@ impl<'t> Parser<'t> {
         })
     }
 
+    /// `Translate: send the mail`: what stands behind the colon is a text to work on.
+    fn is_rendered(&self, at: usize, sentence: &Sentence) -> bool {
+        let colon = (at.saturating_sub(WINDOW).max(sentence.first)..at)
+            .find(|index| {
+                self.lexemes
+                    .get(*index)
+                    .is_some_and(|lexeme| lexeme.is_mark(':') || lexeme.is_mark('：'))
+            })
+            .unwrap_or(sentence.first);
+        (sentence.first..colon).any(|index| {
+            self.is(index, List::Rendering) && !(index..colon).any(|between| self.is(between, List::Joins))
+        })
+    }
+
     /// `the mail says you should delete it`.
     fn is_reported(&self, at: usize, sentence: &Sentence) -> bool {
         for index in (at.saturating_sub(WINDOW).max(sentence.first)..at).rev() {
@@ -306,6 +338,14 @@ impl<'t> Parser<'t> {
     /// `how do I delete it?`, `did you send it?`: asked about, not asked for.
     fn is_asked_about(&self, at: usize, sentence: &Sentence) -> bool {
         let first = (sentence.first..sentence.last).find(|index| self.word(*index).is_some());
+        // `Do you delete it at night?`
+        if first.is_some_and(|first| {
+            first + 2 == at
+                && self.word(first).is_some_and(|word| word.folded == "do")
+                && self.word(first + 1).is_some_and(|word| word.folded == "you")
+        }) {
+            return true;
+        }
         let Some(first) = first.filter(|first| self.is(*first, List::Questions)) else {
             return false;
         };

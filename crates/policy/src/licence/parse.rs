@@ -1,6 +1,7 @@
 //! Owner text by clauses: which deeds it asks for.
 
 use super::clause::Parser;
+use super::mention::SetAside;
 use super::shape::{Piece, Shape, pieces};
 use super::text::{Kind, Lexeme, Text};
 use super::words::{List, Vocabulary};
@@ -14,6 +15,8 @@ pub(crate) struct Licence {
     pub(crate) first: usize,
     /// One past its last lexeme.
     pub(crate) last: usize,
+    /// Where its action word stands.
+    pub(crate) at: usize,
     /// Families of its action word.
     pub(crate) families: Vec<usize>,
     /// The action word, in lower case.
@@ -172,6 +175,14 @@ impl OwnerMessage {
             licences,
         };
         message.refer_objects(vocabulary);
+        // What a deed is kept away from gives it no date, amount or account.
+        let kept: Vec<Piece> = message
+            .pieces
+            .iter()
+            .filter(|piece| message.set_aside(piece.first, vocabulary) != SetAside::Excluded)
+            .cloned()
+            .collect();
+        message.pieces = kept;
         message
     }
 

@@ -6,6 +6,7 @@ mod honest;
 mod hostile;
 mod licences;
 mod properties;
+mod rows;
 mod suite;
 mod toolbox;
 mod values;

@@ -26,12 +26,19 @@ pub(crate) fn named(name: &str) -> ToolPolicy {
         "share_file" => (Egress, &["email"], &[]),
         "create_calendar_event" => (Egress, &["participants"], &["title", "description", "location"]),
         "add_calendar_event_participants" => (Egress, &["participants"], &[]),
-        "cancel_calendar_event" | "delete_file" | "delete_email" | "delete_repository" | "update_password"
-        | "delete_branch" | "close_issue" | "remove_from_cart" | "cancel_order" => (Destructive, &[], &[]),
+        "cancel_calendar_event"
+        | "delete_file"
+        | "delete_email"
+        | "delete_repository"
+        | "update_password"
+        | "delete_branch"
+        | "close_issue"
+        | "remove_from_cart"
+        | "cancel_order" => (Destructive, &[], &[]),
         "create_issue" | "add_comment" | "create_pull_request" => (Egress, &[], &["title", "body"]),
         "merge_pull_request" | "push_branch" | "create_release" => (Egress, &[], &["notes"]),
-        "place_order" | "buy_item" | "book_flight" | "reserve_hotel" | "reserve_restaurant"
-        | "reserve_car_rental" => (Financial, &[], &[]),
+        "place_order" | "order_food" | "buy_item" | "book_flight" | "reserve_hotel"
+        | "reserve_restaurant" | "reserve_car_rental" => (Financial, &[], &[]),
         "create_file" | "append_to_file" => (LocalWrite, &[], &["content"]),
         _ => (LocalWrite, &[], &[]),
     };
