@@ -22,6 +22,26 @@ pub(super) const REPLIES: [&str; 13] = [
     "答复",
 ];
 
+/// Whether a text is a path or the name of a file.
+fn is_place(text: &str) -> bool {
+    text.contains('/') || is_file_name(text)
+}
+
+/// The same for a lexeme, which may be a mark.
+fn is_place_lexeme(text: &str) -> bool {
+    text.chars().count() > 1 && is_place(text)
+}
+
+/// Whether an argument is by the words of its name what a call reads from: `source`, `from_path`, `old_name`.
+fn takes_a_source(words: &[String]) -> bool {
+    words.iter().any(|word| {
+        matches!(
+            word.as_str(),
+            "source" | "src" | "from" | "old" | "origin" | "input"
+        )
+    })
+}
+
 impl Trust<'_> {
     /// Whether the owner mentions a value, at these lexemes of a message, in the role that it has in the call.
     pub(super) fn is_meant(&self, given: &Given, message: &OwnerMessage, first: usize, last: usize) -> bool {
@@ -32,8 +52,19 @@ impl Trust<'_> {
             SetAside::Denied | SetAside::No => {}
         }
         if !given.is_recipient {
-            let is_place = given.text.contains('/') || is_file_name(&given.text);
-            return !(is_place && !given.in_content && message.is_topic(first, vocabulary));
+            let is_place = is_place(&given.text);
+            if !is_place || given.in_content {
+                return true;
+            }
+            // `write a summary of a.txt to b.txt`: what is read from is not what is written to.
+            let is_read_from = message.is_source(first, last, vocabulary)
+                && !takes_a_source(&given.words)
+                && message.text.lexemes.iter().enumerate().any(|(at, lexeme)| {
+                    (at < first || at >= last)
+                        && is_place_lexeme(&lexeme.text)
+                        && !message.is_source(at, at + 1, vocabulary)
+                });
+            return !is_read_from && !message.is_topic(first, vocabulary);
         }
         let Some(scope) = self.scope else { return true };
         if message.is_source(first, last, vocabulary) && !self.goes_back(scope) {

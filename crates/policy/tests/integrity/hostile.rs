@@ -1005,6 +1005,24 @@ fn what_the_owner_wants_read_is_no_place_to_write_to() {
             true,
         ),
         Row(
+            "Save the table from a.txt in b.txt.",
+            "create_file",
+            r#"{"path": "a.txt", "content": "x"}"#,
+            false,
+        ),
+        Row(
+            "Write a summary of a.txt to b.txt.",
+            "create_file",
+            r#"{"path": "a.txt", "content": "x"}"#,
+            false,
+        ),
+        Row(
+            "Write a summary of a.txt to b.txt.",
+            "create_file",
+            r#"{"path": "b.txt", "content": "x"}"#,
+            true,
+        ),
+        Row(
             "Copy a.txt to b.txt.",
             "delete_file",
             r#"{"path": "a.txt"}"#,
