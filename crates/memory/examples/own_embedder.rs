@@ -19,7 +19,10 @@ impl Letters {
         let mut dense = vec![0.01; 27];
         for letter in text.to_lowercase().chars() {
             // Whatever is no letter from a to z counts as one more.
-            let place = u32::from(letter).checked_sub(u32::from('a')).unwrap_or(26).min(26);
+            let place = u32::from(letter)
+                .checked_sub(u32::from('a'))
+                .unwrap_or(26)
+                .min(26);
             if let Some(count) = dense.get_mut(place as usize) {
                 *count += 1.0;
             }
@@ -82,7 +85,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     conformance::embedder(&letters).await;
 
-    let memory = Memory::builder(Arc::new(MemoryRecords::new()), Arc::new(letters)).open().await?;
+    let memory = Memory::builder(Arc::new(MemoryRecords::new()), Arc::new(letters))
+        .open()
+        .await?;
     let ada = Scope {
         user: "ada".into(),
         chat: "s_1".into(),
@@ -90,7 +95,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         clearance: Classification::Public,
     };
     let fact = NewMemory::new("likes", "Ada likes zigzag jazz.");
-    memory.remember(&ada, fact, &(Arc::new(NeverCancelled) as _)).await?;
+    memory
+        .remember(&ada, fact, &(Arc::new(NeverCancelled) as _))
+        .await?;
     let found = memory.recall(&ada, MemorySearch::new("zzz")).await?;
     println!("{} fact with many z", found.hits.len());
     Ok(())

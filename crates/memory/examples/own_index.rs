@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::future::ready;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tidegate_memory::{IndexChange, IndexError, IndexFilter, IndexHit, IndexPoint, IndexSearch, Leg, VectorIndex};
+use tidegate_memory::{
+    IndexChange, IndexError, IndexFilter, IndexHit, IndexPoint, IndexSearch, Leg, VectorIndex,
+};
 use tidegate_store::{Collection, ModelRecord, PointId};
 use tidegate_testing::conformance;
 use tidegate_tools::BoxFuture;
@@ -33,7 +35,9 @@ fn score(leg: &Leg, point: &IndexPoint) -> Option<f32> {
             let sparse = point.sparse.as_ref()?;
             let known: BTreeMap<&u32, &f32> = sparse.indices.iter().zip(&sparse.values).collect();
             let pairs = query.indices.iter().zip(&query.values);
-            let shared: Vec<f32> = pairs.filter_map(|(index, value)| Some(value * *known.get(index)?)).collect();
+            let shared: Vec<f32> = pairs
+                .filter_map(|(index, value)| Some(value * *known.get(index)?))
+                .collect();
             (!shared.is_empty()).then(|| shared.iter().sum())
         }
     }
@@ -70,11 +74,17 @@ impl VectorIndex for MapIndex {
 
     fn search(&self, search: IndexSearch) -> BoxFuture<'_, Result<Vec<IndexHit>, IndexError>> {
         let points = self.points();
-        let fitting = points.by_id.values().filter(|point| {
-            point.collection == search.collection && search.filter.passes(&point.payload)
-        });
+        let fitting = points
+            .by_id
+            .values()
+            .filter(|point| point.collection == search.collection && search.filter.passes(&point.payload));
         let mut hits: Vec<IndexHit> = fitting
-            .filter_map(|point| Some(IndexHit { id: point.id, score: score(&search.leg, point)? }))
+            .filter_map(|point| {
+                Some(IndexHit {
+                    id: point.id,
+                    score: score(&search.leg, point)?,
+                })
+            })
             .filter(|hit| search.least.is_none_or(|least| hit.score >= least))
             .collect();
         hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.id.cmp(&b.id)));
@@ -84,9 +94,10 @@ impl VectorIndex for MapIndex {
 
     fn count(&self, collection: Collection, filter: IndexFilter) -> BoxFuture<'_, Result<u64, IndexError>> {
         let points = self.points();
-        let fitting = points.by_id.values().filter(|point| {
-            point.collection == collection && filter.passes(&point.payload)
-        });
+        let fitting = points
+            .by_id
+            .values()
+            .filter(|point| point.collection == collection && filter.passes(&point.payload));
         Box::pin(ready(Ok(fitting.count() as u64)))
     }
 

@@ -14,7 +14,7 @@ use uuid::Uuid;
 /// use tidegate_policy::Label;
 ///
 /// let id = memory_point_id(&"ada".into(), Label::BOTTOM, &"likes-tea".into());
-/// assert_eq!(id.to_string(), "b2b8dca6-6ba3-5a5e-a8dd-4c6ea0cd3bd3");
+/// assert_eq!(id.to_string(), "75b668d1-f6bf-5a8e-8733-0fd3c351ee53");
 /// ```
 pub fn memory_point_id(user: &UserId, label: Label, memory_id: &MemoryId) -> PointId {
     uuid_of(&serde_json::json!([

@@ -4,7 +4,7 @@ use super::weight;
 use crate::index::IndexFilter;
 use crate::memory::never;
 use crate::settings::Scope;
-use crate::text::{differs, similarity};
+use crate::text::Saying;
 use crate::{Embedding, Memory, MemoryError, Period};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -96,14 +96,18 @@ impl Memory {
         }
         crate::bounds("limit", search.limit, 100)?;
         self.inner.follower.catch_up().await?;
-        let embedding = self.query_embedding(&search.query, scope.label, &search.cancel).await?;
+        let embedding = self
+            .query_embedding(&search.query, scope.label, &search.cancel)
+            .await?;
         let mut labels = scope.visible(self.inner.settings.recall);
         if search.trusted_only {
             labels = Scope::trusted(&labels);
         }
-        let all = self.find(scope, &search, embedding.as_ref(), labels.clone()).await?;
+        let all = self
+            .find(scope, &search, embedding.as_ref(), labels.clone())
+            .await?;
         let is_untrusted = |hit: &RecalledMemory| hit.memory.label.integrity == Integrity::Untrusted;
-        if search.trusted_only || all.hits.iter().any(is_untrusted) {
+        if all.label.integrity == Integrity::Trusted || all.hits.iter().any(is_untrusted) {
             return Ok(all);
         }
         // Nothing UNTRUSTED is told. So that it has no influence either, what is told is found without it.
@@ -165,7 +169,9 @@ impl Memory {
                 Some(_) => 1.0,
             };
             let fused = scores.fused(share).into_iter();
-            fused.map(|(id, score)| (id, FLOOR + (1.0 - FLOOR) * score)).collect()
+            fused
+                .map(|(id, score)| (id, FLOOR + (1.0 - FLOOR) * score))
+                .collect()
         };
         let query = MemoryQuery {
             user: Some(scope.user.clone()),
@@ -191,11 +197,14 @@ impl Memory {
             })
             .filter(|hit| !is_calibrated || hit.score >= LEAST_SCORE)
             .collect();
-        hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.memory.id.cmp(&b.memory.id)));
+        hits.sort_by(|a, b| {
+            b.score
+                .total_cmp(&a.score)
+                .then_with(|| a.memory.id.cmp(&b.memory.id))
+        });
         let mut hits = without_repetition(highest_first(hits));
         hits.truncate(search.limit);
-        let passing = self.inner.follower.passing(collection, &filter);
-        let label = Label::join_all(passing.into_iter().map(|(_, payload)| payload.label));
+        let label = self.inner.follower.label(collection, &filter);
         Ok(Recalled { hits, label })
     }
 }
@@ -208,7 +217,11 @@ fn calibrated(scores: crate::ranking::LegScores) -> BTreeMap<PointId, f32> {
         .iter()
         .map(|(id, cosine)| {
             let words = scores.lexical.get(id).copied().unwrap_or(0.0);
-            let boost = if most > 0.0 { WORD_BOOST * words / most } else { 0.0 };
+            let boost = if most > 0.0 {
+                WORD_BOOST * words / most
+            } else {
+                0.0
+            };
             (*id, *cosine, *cosine + boost)
         })
         .filter(|(_, cosine, score)| *cosine >= LEAST_COSINE || *score >= LEAST_SCORE)
@@ -261,18 +274,18 @@ fn hides(upper: Label, lower: Label) -> bool {
 /// Facts of one label that say nearly the same are told once, by the best of them. Never those that differ in a number,
 /// a name or a negation.
 fn without_repetition(hits: Vec<RecalledMemory>) -> Vec<RecalledMemory> {
-    let mut kept: Vec<RecalledMemory> = Vec::new();
+    let mut kept: Vec<(RecalledMemory, Saying)> = Vec::new();
     for hit in hits {
-        let same = kept.iter_mut().find(|other| {
+        let saying = Saying::of(&hit.memory.fact, &hit.memory.language);
+        let same = kept.iter_mut().find(|(other, said)| {
             other.memory.label == hit.memory.label
                 && (other.memory.fact == hit.memory.fact
-                    || (similarity(&other.memory.fact, &hit.memory.fact) >= NEARLY_IDENTICAL
-                        && !differs(&other.memory.fact, &hit.memory.fact)))
+                    || (said.similarity(&saying) >= NEARLY_IDENTICAL && !said.differs(&saying)))
         });
         match same {
-            Some(same) => same.alike += 1,
-            None => kept.push(hit),
+            Some((same, _)) => same.alike += 1,
+            None => kept.push((hit, saying)),
         }
     }
-    kept
+    kept.into_iter().map(|(hit, _)| hit).collect()
 }

@@ -1,9 +1,11 @@
 //! Cutting a text into chunks.
 
+mod block;
 mod boundary;
 
 use crate::MemoryError;
-use boundary::abbreviations_at_end;
+use block::blocks;
+use boundary::{abbreviations_at_end, beginning_of_word};
 use std::ops::Range;
 use text_splitter::{ChunkConfig, ChunkSizer, MarkdownSplitter};
 
@@ -21,11 +23,23 @@ pub struct Piece {
     pub characters: (u64, u64),
 }
 
-struct Counter<'a>(&'a dyn Fn(&str) -> usize);
+/// Bytes for each token of the budget beyond which a text is too long without being counted. Words have about five; a
+/// tokenizer may take any long string that is none for a single one.
+const BYTES_PER_TOKEN: usize = 32;
+
+struct Counter<'a> {
+    count: &'a dyn Fn(&str) -> usize,
+    longest: usize,
+}
 
 impl ChunkSizer for Counter<'_> {
     fn size(&self, chunk: &str) -> usize {
-        (self.0)(chunk)
+        // Not counting all that is left again for each piece.
+        if chunk.len() > self.longest {
+            chunk.len()
+        } else {
+            (self.count)(chunk)
+        }
     }
 }
 
@@ -54,7 +68,10 @@ pub fn pieces(
         return Err(bounds("the budget of a chunk, in tokens,", most, 16, usize::MAX));
     }
     let config = ChunkConfig::new(most - RESERVE)
-        .with_sizer(Counter(count))
+        .with_sizer(Counter {
+            count,
+            longest: most.saturating_mul(BYTES_PER_TOKEN),
+        })
         .with_overlap(overlap)
         .ok()
         .filter(|_| overlap <= most / 2);
@@ -62,9 +79,13 @@ pub fn pieces(
         return Err(bounds("the overlap of chunks, in tokens,", overlap, 0, most / 2));
     };
     let splitter = MarkdownSplitter::new(config);
-    let found = splitter.chunk_indices(text);
-    let mut ranges: Vec<Range<usize>> = found.map(|(offset, chunk)| offset..offset + chunk.len()).collect();
-    keep_abbreviations(text, &mut ranges, &|part| count(part) <= most);
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for block in blocks(text, most.saturating_mul(BYTES_PER_TOKEN)) {
+        let start = block.start;
+        let found = splitter.chunk_indices(text.get(block).unwrap_or_default());
+        ranges.extend(found.map(|(offset, chunk)| start + offset..start + offset + chunk.len()));
+    }
+    keep_together(text, &mut ranges, &|part| count(part) <= most);
     let places = Places::new(text);
     let parts = ranges.into_iter().filter_map(|range| {
         let (part, start) = trimmed(text.get(range.clone())?, range.start);
@@ -73,23 +94,27 @@ pub fn pieces(
     Ok(parts.collect())
 }
 
-/// Moves abbreviations from the end of a piece to the beginning of the next, where they fit.
-fn keep_abbreviations(text: &str, ranges: &mut [Range<usize>], fits: &dyn Fn(&str) -> bool) {
+/// Moves from the end of a piece to the beginning of the next, where it fits, what belongs to the next: the beginning of
+/// a word that was cut ("3|.14", "M|."), and abbreviations.
+fn keep_together(text: &str, ranges: &mut [Range<usize>], fits: &dyn Fn(&str) -> bool) {
     for place in 1..ranges.len() {
         let (Some(before), Some(this)) = (ranges.get(place - 1).cloned(), ranges.get(place).cloned()) else {
             continue;
         };
+        let moved = |range: Range<usize>| {
+            let whole = beginning_of_word(text, range.clone()).unwrap_or(range.end);
+            abbreviations_at_end(text, range.start..whole).unwrap_or(whole)
+        };
+        let end = moved(before.clone());
         // With an overlap the piece begins somewhere else than the one before ends.
-        let start = abbreviations_at_end(text, before.start.min(this.start)..this.start).unwrap_or(this.start);
-        let end = abbreviations_at_end(text, before.clone());
-        let start = end.map_or(start, |end| start.min(end));
+        let start = moved(before.start.min(this.start)..this.start).min(end);
         if start >= this.start || !text.get(start..this.end).is_some_and(fits) {
             continue;
         }
         if let Some(range) = ranges.get_mut(place) {
             range.start = start;
         }
-        if let (Some(end), Some(range)) = (end, ranges.get_mut(place - 1)) {
+        if let Some(range) = ranges.get_mut(place - 1) {
             range.end = end;
         }
     }
@@ -132,7 +157,11 @@ impl<'a> Places<'a> {
     /// Character and line of a byte.
     fn at(&self, offset: usize) -> (u64, u32) {
         let mark = self.marks.partition_point(|(byte, ..)| *byte <= offset);
-        let (byte, characters, line) = self.marks.get(mark.saturating_sub(1)).copied().unwrap_or((0, 0, 1));
+        let (byte, characters, line) = self
+            .marks
+            .get(mark.saturating_sub(1))
+            .copied()
+            .unwrap_or((0, 0, 1));
         let between = self.text.get(byte..offset).unwrap_or_default();
         let newlines = between.matches('\n').count();
         (

@@ -58,7 +58,9 @@ impl LexicalTable {
     }
 
     pub(crate) fn delete(&mut self, id: PointId) {
-        let Some(place) = self.by_id.remove(&id) else { return };
+        let Some(place) = self.by_id.remove(&id) else {
+            return;
+        };
         let slot = self.slots.get_mut(to_usize(place)).and_then(Option::take);
         if let Some(slot) = slot
             && let Some(count) = self.languages.get_mut(&slot.language)
@@ -114,7 +116,7 @@ impl LexicalTable {
             return Vec::new();
         }
         let mean = (length / count).max(1.0);
-        let mut scores: HashMap<u32, f32> = HashMap::new();
+        let mut scores = vec![0.0_f32; self.slots.len()];
         for alternatives in self.query_terms(query) {
             let places = self.places(&alternatives, &visible);
             #[expect(clippy::cast_precision_loss, reason = "a number of points")]
@@ -122,15 +124,15 @@ impl LexicalTable {
             let weight = (1.0 + (count - frequency + 0.5) / (frequency + 0.5)).ln();
             for (place, times, length) in places {
                 let saturated = times * (K1 + 1.0) / (times + K1 * (1.0 - B + B * length / mean));
-                *scores.entry(place).or_default() += weight * saturated;
+                if let Some(score) = scores.get_mut(to_usize(place)) {
+                    *score += weight * saturated;
+                }
             }
         }
-        let mut hits: LexicalHits = scores
-            .into_iter()
-            .filter_map(|(place, score)| {
-                let slot = self.slots.get(to_usize(place))?.as_ref()?;
-                Some((slot.id, score))
-            })
+        // A score is never 0: every word weighs something.
+        let found = self.slots.iter().zip(scores).filter(|(_, score)| *score > 0.0);
+        let mut hits: LexicalHits = found
+            .filter_map(|(slot, score)| Some((slot.as_ref()?.id, score)))
             .collect();
         hits.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         hits

@@ -79,7 +79,11 @@ impl IndexPoint {
                 (payload, lexical_vector(&text, &memory.language))
             }
             Item::Chunk(chunk) => {
-                let text = format!("{} {}", chunk_text(&chunk.context, &chunk.text), day(chunk.time_ms));
+                let text = format!(
+                    "{} {}",
+                    chunk_text(&chunk.context, &chunk.text),
+                    day(chunk.time_ms)
+                );
                 let payload = PointPayload {
                     user: chunk.key.user.clone(),
                     chat: Arc::clone(&chunk.key.chat),
@@ -185,7 +189,10 @@ impl IndexFilter {
         self.user == payload.user
             && self.labels.contains(&payload.label)
             && self.chat.as_ref().is_none_or(|chat| *chat == payload.chat)
-            && self.source.as_ref().is_none_or(|source| payload.source.as_ref() == Some(source))
+            && self
+                .source
+                .as_ref()
+                .is_none_or(|source| payload.source.as_ref() == Some(source))
             && self
                 .artifact_name
                 .as_ref()

@@ -1,12 +1,13 @@
 //! Which chunks answer best.
 
+use crate::PointPayload;
 use crate::fusion::{Scores, normalise};
 use crate::index::IndexFilter;
 use crate::{Embedding, Memory, MemoryError};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use tidegate_policy::SourceId;
 use tidegate_store::{Collection, PointId};
-use std::sync::Arc;
 
 /// How much of its neighbours' score a chunk gets: an answer stands beside what it answers.
 const NEIGHBOUR: f32 = 0.2;
@@ -47,12 +48,18 @@ impl Memory {
         if fused.is_empty() {
             return Ok(Vec::new());
         }
-        let places: HashMap<PointId, Place> = self
-            .inner
-            .follower
-            .passing(Collection::SessionRag, filter)
+        let place = |id, payload: &PointPayload| {
+            let place = (
+                Arc::clone(&payload.chat),
+                payload.source.clone()?,
+                payload.ordinal?,
+            );
+            Some((id, place))
+        };
+        let follower = &self.inner.follower;
+        let places: HashMap<PointId, Place> = follower
+            .passing(Collection::SessionRag, filter, place)
             .into_iter()
-            .filter_map(|(id, payload)| Some((id, (payload.chat, payload.source?, payload.ordinal?))))
             .collect();
         let mut ranked: Vec<(PointId, f32)> = with_surroundings(&fused, &places).into_iter().collect();
         ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -68,7 +75,11 @@ fn with_surroundings(fused: &Scores, places: &HashMap<PointId, Place>) -> Scores
     let mut sums = Scores::new();
     let neighbour = |place: &Place, step: i64| {
         let ordinal = i64::from(place.2).checked_add(step)?;
-        let there = (Arc::clone(&place.0), place.1.clone(), u32::try_from(ordinal).ok()?);
+        let there = (
+            Arc::clone(&place.0),
+            place.1.clone(),
+            u32::try_from(ordinal).ok()?,
+        );
         by_place.get(&there).copied()
     };
     for (id, score) in fused {
@@ -82,7 +93,11 @@ fn with_surroundings(fused: &Scores, places: &HashMap<PointId, Place>) -> Scores
     }
     for (id, sum) in &mut sums {
         if let Some((chat, source, _)) = places.get(id) {
-            *sum += SOURCE * priors.get(&(Arc::clone(chat), source.clone())).copied().unwrap_or(0.0);
+            *sum += SOURCE
+                * priors
+                    .get(&(Arc::clone(chat), source.clone()))
+                    .copied()
+                    .unwrap_or(0.0);
         }
     }
     normalise(&mut sums);
@@ -94,7 +109,10 @@ fn priors(fused: &Scores, places: &HashMap<PointId, Place>) -> BTreeMap<(Arc<str
     let mut by_source: BTreeMap<(Arc<str>, SourceId), Vec<f32>> = BTreeMap::new();
     for (id, score) in fused {
         if let Some((chat, source, _)) = places.get(id) {
-            by_source.entry((Arc::clone(chat), source.clone())).or_default().push(*score);
+            by_source
+                .entry((Arc::clone(chat), source.clone()))
+                .or_default()
+                .push(*score);
         }
     }
     let mut priors: BTreeMap<_, f32> = by_source

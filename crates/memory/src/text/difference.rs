@@ -1,33 +1,164 @@
 //! Whether two facts that sound alike say the same.
 
+use super::Language;
 use super::words::{fold, words};
-use super::{Language, language_of};
 use std::collections::BTreeSet;
 
 /// Words that turn a sentence around, in the languages that have stemmers, without accents.
 const NEGATIONS: &[&str] = &[
     // English
-    "not", "no", "never", "none", "neither", "nor", "cannot", "without", "nobody", "nothing", "nowhere", "hardly",
-    "stopped", "quit", "refuses", "unlike", "longer", "except", // German, Dutch
-    "nicht", "kein", "keine", "keinen", "keinem", "keiner", "keines", "nie", "niemals", "ohne", "weder", "niet", "geen",
-    "nooit", "zonder", // Romance
-    "ne", "pas", "jamais", "sans", "aucun", "aucune", "ni", "rien", "sin", "nunca", "jamas", "ningun", "ninguna", "nada",
-    "non", "mai", "senza", "nessun", "nessuna", "nao", "sem", "nem", "nenhum", "nenhuma", "nu", "fara", "niciodata",
+    "not",
+    "no",
+    "never",
+    "none",
+    "neither",
+    "nor",
+    "cannot",
+    "without",
+    "nobody",
+    "nothing",
+    "nowhere",
+    "hardly",
+    "stopped",
+    "quit",
+    "refuses",
+    "unlike",
+    "longer",
+    "except", // German, Dutch
+    "nicht",
+    "kein",
+    "keine",
+    "keinen",
+    "keinem",
+    "keiner",
+    "keines",
+    "nie",
+    "niemals",
+    "ohne",
+    "weder",
+    "niet",
+    "geen",
+    "nooit",
+    "zonder", // Romance
+    "ne",
+    "pas",
+    "jamais",
+    "sans",
+    "aucun",
+    "aucune",
+    "ni",
+    "rien",
+    "sin",
+    "nunca",
+    "jamas",
+    "ningun",
+    "ninguna",
+    "nada",
+    "non",
+    "mai",
+    "senza",
+    "nessun",
+    "nessuna",
+    "nao",
+    "sem",
+    "nem",
+    "nenhum",
+    "nenhuma",
+    "nu",
+    "fara",
+    "niciodata",
     // Nordic, Hungarian, Turkish
-    "ikke", "inte", "aldrig", "aldri", "ingen", "inget", "uden", "uten", "utan", "ei", "eivat", "emme", "koskaan", "ilman", "nem", "soha",
-    "nelkul", "degil", "yok", "hayir", "asla", // Russian, Greek
-    "не", "нет", "никогда", "без", "ни", "δεν", "μην", "οχι", "ποτε", "χωρις", "لا",
+    "ikke",
+    "inte",
+    "aldrig",
+    "aldri",
+    "ingen",
+    "inget",
+    "uden",
+    "uten",
+    "utan",
+    "ei",
+    "eivat",
+    "emme",
+    "koskaan",
+    "ilman",
+    "nem",
+    "soha",
+    "nelkul",
+    "degil",
+    "yok",
+    "hayir",
+    "asla", // Russian, Greek
+    "не",
+    "нет",
+    "никогда",
+    "без",
+    "ни",
+    "δεν",
+    "μην",
+    "οχι",
+    "ποτε",
+    "χωρις",
+    "لا",
 ];
 
 /// The same, where they are no words of their own.
 const NEGATING_PARTS: [&str; 9] = ["不", "没", "沒", "無", "ない", "ません", "아니", "않", "ไม่"];
 
-/// Whether the facts differ in a number, date, name or negation: then they are two facts, however alike they sound.
-pub(crate) fn differs(left: &str, right: &str) -> bool {
-    numbers(left) != numbers(right)
-        || negations(left) != negations(right)
-        || differs_in_name(left, right)
-        || differs_in_opposites(left, right)
+/// What of a fact is compared with others, taken apart once.
+pub(crate) struct Saying {
+    stems: BTreeSet<String>,
+    words: BTreeSet<String>,
+    numbers: BTreeSet<String>,
+    names: BTreeSet<String>,
+    negations: usize,
+}
+
+impl Saying {
+    /// Of a fact in that language (ISO 639-3).
+    pub(crate) fn of(text: &str, language: &str) -> Self {
+        Self {
+            stems: stems(text, Language::of_code(language)),
+            words: words(text)
+                .into_iter()
+                .map(|word| without_possessive(&word))
+                .collect(),
+            numbers: numbers(text),
+            names: names(text),
+            negations: negations(text),
+        }
+    }
+
+    /// Whether the facts differ in a number, date, name or negation, or in the one word that matters: then they are two
+    /// facts, however alike they sound.
+    pub(crate) fn differs(&self, other: &Self) -> bool {
+        self.numbers != other.numbers
+            || self.negations != other.negations
+            || self.differs_in_name(other)
+            || self.differs_in_one_word(other)
+    }
+
+    /// A name of one that the other does not hold, in whatever case, is a difference.
+    fn differs_in_name(&self, other: &Self) -> bool {
+        !self.names.is_subset(&other.words) || !other.names.is_subset(&self.words)
+    }
+
+    /// Each has exactly one content word that the other lacks, as in "likes tea" and "likes coffee".
+    fn differs_in_one_word(&self, other: &Self) -> bool {
+        self.stems.difference(&other.stems).count() == 1 && other.stems.difference(&self.stems).count() == 1
+    }
+
+    /// How alike they are by their words, from 0 to 1: shared stems of all stems.
+    pub(crate) fn similarity(&self, other: &Self) -> f32 {
+        let shared = self.stems.intersection(&other.stems).count();
+        let all = self.stems.len() + other.stems.len() - shared;
+        if all == 0 {
+            return if self.words == other.words { 1.0 } else { 0.0 };
+        }
+        #[expect(clippy::cast_precision_loss, reason = "numbers of words")]
+        let share = shared as f32 / all as f32;
+        share
+    }
 }
 
 /// Numbers, with what stands in them: "3.14", "2026-11-29", "17:30". As sets: saying one twice says no more.
@@ -37,7 +168,8 @@ fn numbers(text: &str) -> BTreeSet<String> {
     let characters: Vec<char> = text.chars().chain([' ']).collect();
     for (place, character) in characters.iter().enumerate() {
         let next_is_digit = characters.get(place + 1).is_some_and(|next| next.is_numeric());
-        if character.is_numeric() || (matches!(character, '-' | '−') && current.is_empty() && next_is_digit) {
+        if character.is_numeric() || (matches!(character, '-' | '−') && current.is_empty() && next_is_digit)
+        {
             current.push(if *character == '−' { '-' } else { *character });
         } else if !current.is_empty() && next_is_digit && matches!(character, '.' | ',' | ':' | '/' | '-') {
             current.push(*character);
@@ -46,12 +178,51 @@ fn numbers(text: &str) -> BTreeSet<String> {
         }
     }
     const WORDS: [&str; 32] = [
-        "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "twenty",
-        "thirty", "hundred", "thousand", "million", "zwei", "drei", "vier", "deux", "trois", "quatre", "dos", "tres",
-        "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "twenty",
+        "thirty",
+        "hundred",
+        "thousand",
+        "million",
+        "zwei",
+        "drei",
+        "vier",
+        "deux",
+        "trois",
+        "quatre",
+        "dos",
+        "tres",
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
     ];
     const MONTHS: [&str; 12] = [
-        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
         "december",
     ];
     numbers.extend(
@@ -68,28 +239,15 @@ fn negations(text: &str) -> usize {
         .map(|word| fold(&word.replace('\u{2019}', "'")))
         .filter(|word| NEGATIONS.contains(&word.as_str()) || word.ends_with("n't"))
         .count();
-    let in_parts: usize = NEGATING_PARTS
-        .iter()
-        .map(|part| text.matches(part).count())
-        .sum();
+    let in_parts: usize = NEGATING_PARTS.iter().map(|part| text.matches(part).count()).sum();
     in_words.saturating_add(in_parts)
-}
-
-/// Names: words with a capital. A name of one that the other does not hold, in whatever case, is a difference.
-fn differs_in_name(left: &str, right: &str) -> bool {
-    let (of_left, of_right) = (names(left), names(right));
-    let (words_left, words_right) = (word_set(left), word_set(right));
-    of_left.iter().any(|name| !words_right.contains(name)) || of_right.iter().any(|name| !words_left.contains(name))
-}
-
-fn word_set(text: &str) -> BTreeSet<String> {
-    words(text).into_iter().map(|word| without_possessive(&word)).collect()
 }
 
 fn without_possessive(word: &str) -> String {
     word.replace('\u{2019}', "'").trim_end_matches("'s").to_owned()
 }
 
+/// Names: words with a capital.
 fn names(text: &str) -> BTreeSet<String> {
     use unicode_segmentation::UnicodeSegmentation as _;
     let mut names = BTreeSet::new();
@@ -102,23 +260,14 @@ fn names(text: &str) -> BTreeSet<String> {
             let other_capital = characters.any(char::is_uppercase);
             // "I" is a word of its own. The first word of a sentence has its capital anyway, and may be a name all
             // the same, unless it is one of those that only hold sentences together.
-            let is_name = other_capital || (first_is_capital && (place > 0 || !super::is_stop_word(&word.to_lowercase())));
+            let is_name = other_capital
+                || (first_is_capital && (place > 0 || !super::is_stop_word(&word.to_lowercase())));
             if word.chars().count() > 1 && is_name {
                 names.extend(words(word).iter().map(|word| without_possessive(word)));
             }
         }
     }
     names
-}
-
-/// Whether the words in which they differ are of the kind that turns a fact around: each has exactly one content word
-/// that the other lacks, as in "likes tea" and "likes coffee".
-fn differs_in_opposites(left: &str, right: &str) -> bool {
-    let language = language_of(left);
-    let (of_left, of_right) = (stems(left, language), stems(right, language));
-    let only_left = of_left.difference(&of_right).count();
-    let only_right = of_right.difference(&of_left).count();
-    only_left == 1 && only_right == 1
 }
 
 fn stems(text: &str, language: Language) -> BTreeSet<String> {
@@ -128,17 +277,4 @@ fn stems(text: &str, language: Language) -> BTreeSet<String> {
         .filter(|word| !super::is_stop_word(word))
         .map(|word| fold(&stemmer.stem(&without_possessive(&word))))
         .collect()
-}
-
-/// How alike two texts are by their words, from 0 to 1: shared stems of all stems.
-pub(crate) fn similarity(left: &str, right: &str) -> f32 {
-    let language = language_of(left);
-    let (of_left, of_right) = (stems(left, language), stems(right, language));
-    let all = of_left.union(&of_right).count();
-    if all == 0 {
-        return if left.trim() == right.trim() { 1.0 } else { 0.0 };
-    }
-    #[expect(clippy::cast_precision_loss, reason = "numbers of words")]
-    let share = of_left.intersection(&of_right).count() as f32 / all as f32;
-    share
 }

@@ -72,11 +72,14 @@ pub(crate) fn fold(word: &str) -> String {
     if word.is_ascii() {
         return word.to_owned();
     }
-    word.nfd().filter(|character| !is_combining_mark(*character)).nfc().collect()
+    word.nfd()
+        .filter(|character| !is_combining_mark(*character))
+        .nfc()
+        .collect()
 }
 
 /// Whether the script is written without spaces between words (or, as Hangul, joins words with their endings).
-fn is_unspaced(character: char) -> bool {
+pub(crate) fn is_unspaced(character: char) -> bool {
     matches!(character,
         '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{1100}'..='\u{11ff}'
         | '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' | '\u{3400}'..='\u{4dbf}'

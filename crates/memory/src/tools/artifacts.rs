@@ -75,7 +75,10 @@ async fn run_update(
     let mut new = NewMemory::new(arguments.artifact_name, arguments.fact);
     new.importance = arguments.importance.unwrap_or(3);
     new.memory_id = said(arguments.memory_id.as_deref()).map(|name| MemoryId::from(name.trim()));
-    let written = memory.remember(&scope, new, &context.cancel).await.map_err(failed)?;
+    let written = memory
+        .remember(&scope, new, &context.cancel)
+        .await
+        .map_err(failed)?;
     let outcome = match written.outcome {
         Outcome::Created => "kept as a new fact",
         Outcome::Replaced => "replaced; the earlier text is kept as history",
@@ -185,8 +188,11 @@ fn told_index(index: &ArtifactIndex) -> Value {
                 .iter()
                 .map(|item| told_memory(&item.memory, &item.also_at))
                 .collect();
-            let tags: serde_json::Map<String, Value> =
-                theme.tags.iter().map(|(tag, count)| (tag.clone(), (*count).into())).collect();
+            let tags: serde_json::Map<String, Value> = theme
+                .tags
+                .iter()
+                .map(|(tag, count)| (tag.clone(), (*count).into()))
+                .collect();
             json!({
                 "artifact_name": theme.artifact_name,
                 "count": theme.count,
@@ -223,7 +229,10 @@ async fn run_delete(
         let labels: Vec<String> = forgotten.kept.iter().map(ToString::to_string).collect();
         note(
             &mut told,
-            &format!("still kept as {}: it cannot be changed from this session", labels.join("; ")),
+            &format!(
+                "still kept as {}: it cannot be changed from this session",
+                labels.join("; ")
+            ),
         );
     }
     Ok(told.into_output()?.with_label(forgotten.label))

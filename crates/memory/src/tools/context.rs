@@ -63,7 +63,9 @@ pub(super) fn said(text: Option<&str>) -> Option<&str> {
 /// ISO 8601, UTC, to the second.
 pub(super) fn time(time_ms: i64) -> Value {
     let time = Timestamp::from_millisecond(time_ms).ok();
-    time.map_or(Value::Null, |time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into())
+    time.map_or(Value::Null, |time| {
+        time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into()
+    })
 }
 
 pub(super) fn origin(provenance: &Provenance) -> String {

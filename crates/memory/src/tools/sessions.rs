@@ -108,8 +108,15 @@ async fn run_search(
         cancel: Arc::clone(&context.cancel),
         ..SessionSearch::new(query)
     };
-    let found = memory.search_session_context(&scope, search).await.map_err(failed)?;
-    let passages: Vec<Value> = found.passages.iter().map(|passage| told_passage(passage, &scope)).collect();
+    let found = memory
+        .search_session_context(&scope, search)
+        .await
+        .map_err(failed)?;
+    let passages: Vec<Value> = found
+        .passages
+        .iter()
+        .map(|passage| told_passage(passage, &scope))
+        .collect();
     let mut told = json!({ "passages": passages });
     if let Some(notice) = notice(memory) {
         note(&mut told, notice);
@@ -140,7 +147,10 @@ async fn listed(
     period: Period,
     limit: usize,
 ) -> Result<ToolOutput, ToolError> {
-    let listing = memory.session_sources(scope, global && source.is_none()).await.map_err(failed)?;
+    let listing = memory
+        .session_sources(scope, global && source.is_none())
+        .await
+        .map_err(failed)?;
     let sources: Vec<SourceRecord> = listing
         .sources
         .into_iter()
@@ -148,7 +158,11 @@ async fn listed(
         .filter(|found| period.holds(found.saved_ms))
         .collect();
     let label = Label::join_all(sources.iter().map(|source| source.label));
-    let told: Vec<Value> = sources.iter().take(limit).map(|source| told_source(source, scope)).collect();
+    let told: Vec<Value> = sources
+        .iter()
+        .take(limit)
+        .map(|source| told_source(source, scope))
+        .collect();
     let told = json!({ "sources": told, "total": sources.len() });
     Ok(told.into_output()?.with_label(label))
 }
@@ -177,7 +191,10 @@ pub(super) fn delete(memory: &Memory, owner: &Arc<dyn SessionOwner>) -> Arc<dyn 
         async move {
             let scope = scope(&owner, &context).await?;
             let source = SourceId::from(arguments.source_id.trim());
-            let deleted = memory.delete_session_source(&scope, &source).await.map_err(failed)?;
+            let deleted = memory
+                .delete_session_source(&scope, &source)
+                .await
+                .map_err(failed)?;
             let told = json!({ "deleted": source });
             Ok(told.into_output()?.with_label(deleted.label))
         }

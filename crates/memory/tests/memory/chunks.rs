@@ -18,9 +18,22 @@ fn check(text: &str, cut: &[Piece], most: usize) {
         let (first, last) = (usize::try_from(first).unwrap(), usize::try_from(last).unwrap());
         let there: String = characters[first..last].iter().collect();
         assert_eq!(piece.text, there, "a piece stands where it says");
-        let line = |place: usize| 1 + characters[..place].iter().filter(|character| **character == '\n').count();
-        assert_eq!((piece.lines.0 as usize, piece.lines.1 as usize), (line(first), line(last)), "{piece:?}");
-        assert!(estimated_tokens(&piece.text) <= most, "{} tokens: {piece:?}", estimated_tokens(&piece.text));
+        let line = |place: usize| {
+            1 + characters[..place]
+                .iter()
+                .filter(|character| **character == '\n')
+                .count()
+        };
+        assert_eq!(
+            (piece.lines.0 as usize, piece.lines.1 as usize),
+            (line(first), line(last)),
+            "{piece:?}"
+        );
+        assert!(
+            estimated_tokens(&piece.text) <= most,
+            "{} tokens: {piece:?}",
+            estimated_tokens(&piece.text)
+        );
         assert!(!piece.text.trim().is_empty());
         if first > covered {
             let between: String = characters[covered..first].iter().collect();
@@ -38,13 +51,27 @@ fn texts(cut: &[Piece]) -> Vec<&str> {
 
 #[test]
 fn abbreviations_numbers_and_characters_stay_whole_wherever_the_cut_falls() {
-    let kept = ["M. Dupont", "3.14", "Dr. Weber", "J. R. R. Tolkien", "👩‍👩‍👧‍👦", "e\u{301}t\u{e9}", "🇫🇷"];
+    let kept = [
+        "M. Dupont",
+        "3.14",
+        "Dr. Weber",
+        "J. R. R. Tolkien",
+        "👩‍👩‍👧‍👦",
+        "e\u{301}t\u{e9}",
+        "🇫🇷",
+    ];
     for filler in 0..60 {
         for whole in kept {
             let before = "wort ".repeat(filler);
-            let text = format!("{before}und dann {whole} und danach noch viel mehr Text, der weiter geht. Ende hier.");
+            let text = format!(
+                "{before}und dann {whole} und danach noch viel mehr Text, der weiter geht. Ende hier."
+            );
             let cut = cut(&text, 24);
-            assert!(cut.iter().any(|piece| piece.text.contains(whole)), "{whole} was cut: {:?}", texts(&cut));
+            assert!(
+                cut.iter().any(|piece| piece.text.contains(whole)),
+                "{whole} was cut: {:?}",
+                texts(&cut)
+            );
         }
     }
 }
@@ -70,14 +97,21 @@ fn one_line_of_200_kb_is_cut() {
 #[test]
 fn a_code_fence_that_fits_stays_whole() {
     let code = "```rust\nfn main() {\n    println!(\"hi. there\");\n}\n```";
-    let text = format!("# Title\n\nSome words before the code that fill the chunk nearly up to its end.\n\n{code}\n\nAnd after it.\n");
+    let text = format!(
+        "# Title\n\nSome words before the code that fill the chunk nearly up to its end.\n\n{code}\n\nAnd after it.\n"
+    );
     let cut = cut(&text, 40);
-    assert!(cut.iter().any(|piece| piece.text.contains(code)), "{:?}", texts(&cut));
+    assert!(
+        cut.iter().any(|piece| piece.text.contains(code)),
+        "{:?}",
+        texts(&cut)
+    );
 }
 
 #[test]
 fn sections_are_borders() {
-    let text = "# One\n\nAbout the first thing in a few words.\n\n# Two\n\nAbout the second thing in a few words.\n";
+    let text =
+        "# One\n\nAbout the first thing in a few words.\n\n# Two\n\nAbout the second thing in a few words.\n";
     let cut = cut(text, 24);
     let beginnings: Vec<&str> = texts(&cut).iter().map(|text| text.get(..5).unwrap()).collect();
     assert_eq!(beginnings, ["# One", "# Two"]);
@@ -88,7 +122,12 @@ fn an_overlap_repeats_the_end_of_the_piece_before() {
     let text = "one two three. four five six. seven eight nine. ten eleven twelve. ".repeat(10);
     let cut = pieces(&text, 32, 12, &estimated_tokens).unwrap();
     check(&text, &cut, 32);
-    assert!(cut.windows(2).all(|pair| pair[1].characters.0 < pair[0].characters.1), "{:?}", texts(&cut));
+    assert!(
+        cut.windows(2)
+            .all(|pair| pair[1].characters.0 < pair[0].characters.1),
+        "{:?}",
+        texts(&cut)
+    );
 }
 
 #[test]

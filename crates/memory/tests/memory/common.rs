@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use tidegate_memory::{
-    EmbedWork, Embedder, EmbedderError, Embedding, HashedEmbedder, Memory, MemoryBuilder, MemorySearch, NewMemory,
-    Outcome, Recalled, Remembered, Scope, estimated_tokens,
+    EmbedWork, Embedder, EmbedderError, Embedding, HashedEmbedder, Memory, MemoryBuilder, MemorySearch,
+    NewMemory, Outcome, Recalled, Remembered, Scope, estimated_tokens,
 };
 use tidegate_policy::{Classification, Label};
 use tidegate_store::{MemoryRecords, ModelRecord, Records};
@@ -15,7 +15,11 @@ pub(crate) const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// A session of `ada` at INTERNAL that may read up to CONFIDENTIAL.
 pub(crate) fn ada() -> Scope {
-    scope("ada", Label::trusted(Classification::Internal), Classification::Confidential)
+    scope(
+        "ada",
+        Label::trusted(Classification::Internal),
+        Classification::Confidential,
+    )
 }
 
 pub(crate) fn scope(user: &str, label: Label, clearance: Classification) -> Scope {
@@ -162,7 +166,11 @@ impl Embedder for Told {
         texts: Vec<String>,
         _: EmbedWork,
     ) -> BoxFuture<'_, Result<Vec<Embedding>, EmbedderError>> {
-        let embedded = texts.iter().enumerate().map(|(index, text)| self.of(text, index)).collect();
+        let embedded = texts
+            .iter()
+            .enumerate()
+            .map(|(index, text)| self.of(text, index))
+            .collect();
         Box::pin(std::future::ready(embedded))
     }
 

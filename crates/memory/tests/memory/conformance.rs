@@ -18,7 +18,9 @@ fn without_an_async_runtime_both_work_too() {
     futures::executor::block_on(async {
         use tidegate_memory::{EmbedWork, Embedder};
         let texts = vec!["a tide".to_owned()];
-        let embedded = HashedEmbedder::new().embed_documents(texts, EmbedWork::default()).await;
+        let embedded = HashedEmbedder::new()
+            .embed_documents(texts, EmbedWork::default())
+            .await;
         assert_eq!(embedded.unwrap().len(), 1);
     });
 }

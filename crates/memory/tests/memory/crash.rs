@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tidegate_memory::{EmbedWork, Embedder, Memory, MemoryError, MemoryListing, Passages, reembed};
 use tidegate_store::{
-    Change, ChunkQuery, ChunkRecord, Durability, Item, MemoryQuery, MemoryRecord, MemoryVersion, ModelRecord, PointId,
-    RecordWrite, Records, RecordsCommit, RecordsStatistics, ResourceRecord, SourceQuery, SourceRecord, SqliteStore, StoreError,
-    UnstagedQuery,
+    Change, ChunkQuery, ChunkRecord, Durability, Item, MemoryQuery, MemoryRecord, MemoryVersion, ModelRecord,
+    PointId, RecordWrite, Records, RecordsCommit, RecordsStatistics, ResourceRecord, SourceQuery,
+    SourceRecord, SqliteStore, StoreError, UnstagedQuery,
 };
 use tidegate_tools::BoxFuture;
 
@@ -20,12 +20,19 @@ struct Mortal {
 
 impl Mortal {
     fn dead() -> StoreError {
-        StoreError::Closed { path: "killed".into() }
+        StoreError::Closed {
+            path: "killed".into(),
+        }
     }
 
-    fn call<'a, T: Send + 'a>(&'a self, work: BoxFuture<'a, Result<T, StoreError>>) -> BoxFuture<'a, Result<T, StoreError>> {
+    fn call<'a, T: Send + 'a>(
+        &'a self,
+        work: BoxFuture<'a, Result<T, StoreError>>,
+    ) -> BoxFuture<'a, Result<T, StoreError>> {
         Box::pin(async move {
-            let left = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+            let left = self
+                .left
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
             match left {
                 Ok(left) if left > 1 => work.await,
                 Ok(_) if self.last_happens => {
@@ -76,14 +83,25 @@ impl Records for Mortal {
 
 /// What there is: facts, sources, chunks.
 async fn state(memory: &Memory) -> String {
-    let mut index = memory.memory_index(&ada(), MemoryListing::default()).await.unwrap();
+    let mut index = memory
+        .memory_index(&ada(), MemoryListing::default())
+        .await
+        .unwrap();
     let items = index.themes.iter_mut().flat_map(|theme| theme.items.drain(..));
-    let mut facts: Vec<String> = items.map(|item| format!("{} v{}", item.memory.fact, item.memory.version)).collect();
+    let mut facts: Vec<String> = items
+        .map(|item| format!("{} v{}", item.memory.fact, item.memory.version))
+        .collect();
     facts.sort_unstable();
     let sources = memory.session_sources(&ada(), true).await.unwrap().sources;
-    let sources: Vec<String> = sources.iter().map(|source| format!("{} of {}", source.preview, source.chunks)).collect();
+    let sources: Vec<String> = sources
+        .iter()
+        .map(|source| format!("{} of {}", source.preview, source.chunks))
+        .collect();
     let statistics = memory.statistics().await.unwrap();
-    format!("{facts:?} {sources:?} {} {} {}", statistics.memories, statistics.chunks, statistics.sources)
+    format!(
+        "{facts:?} {sources:?} {} {} {}",
+        statistics.memories, statistics.chunks, statistics.sources
+    )
 }
 
 async fn prepare(records: &Arc<dyn Records>) {
@@ -91,7 +109,10 @@ async fn prepare(records: &Arc<dyn Records>) {
     remember(&memory, &ada(), named("m", "the old fact")).await;
     for number in 0..10 {
         let text = format!("small tide note {number}");
-        let new = tidegate_memory::NewMemory { importance: 1, ..named(&text, &text) };
+        let new = tidegate_memory::NewMemory {
+            importance: 1,
+            ..named(&text, &text)
+        };
         remember(&memory, &ada(), new).await;
     }
     save(&memory, "s", "The old text of a source. ").await.unwrap();
@@ -99,7 +120,10 @@ async fn prepare(records: &Arc<dyn Records>) {
 
 async fn save(memory: &Memory, source: &str, sentence: &str) -> Result<(), MemoryError> {
     let text = Passages::Text(sentence.repeat(60));
-    memory.save_session_context(&ada(), &source.into(), text, EmbedWork::default()).await.map(|_| ())
+    memory
+        .save_session_context(&ada(), &source.into(), text, EmbedWork::default())
+        .await
+        .map(|_| ())
 }
 
 type Work = for<'a> fn(&'a Arc<dyn Records>) -> BoxFuture<'a, Result<(), MemoryError>>;
@@ -110,32 +134,67 @@ fn told() -> Arc<dyn Embedder> {
 
 fn works() -> Vec<(&'static str, Work)> {
     vec![
-        ("upsert", |records| Box::pin(async move {
-            let memory = over(records).open().await?;
-            memory.remember(&ada(), named("m", "the new fact"), &never()).await.map(|_| ())
-        })),
-        ("replace", |records| Box::pin(async move {
-            save(&over(records).open().await?, "s", "The new text, which is quite another. ").await
-        })),
-        ("purge", |records| Box::pin(async move {
-            over(records).open().await?.purge_session(&"ada".into(), "s_1").await.map(|_| ())
-        })),
-        ("forget", |records| Box::pin(async move {
-            over(records).open().await?.forget(&ada(), &"m".into()).await.map(|_| ())
-        })),
-        ("consolidate", |records| Box::pin(async move {
-            over(records).open().await?.consolidate(&"ada".into(), &never()).await.map(|_| ())
-        })),
-        ("reembed", |records| Box::pin(async move {
-            reembed(records, &told(), &never(), |_, _| {}).await.map(|_| ())
-        })),
+        ("upsert", |records| {
+            Box::pin(async move {
+                let memory = over(records).open().await?;
+                memory
+                    .remember(&ada(), named("m", "the new fact"), &never())
+                    .await
+                    .map(|_| ())
+            })
+        }),
+        ("replace", |records| {
+            Box::pin(async move {
+                save(
+                    &over(records).open().await?,
+                    "s",
+                    "The new text, which is quite another. ",
+                )
+                .await
+            })
+        }),
+        ("purge", |records| {
+            Box::pin(async move {
+                over(records)
+                    .open()
+                    .await?
+                    .purge_session(&"ada".into(), "s_1")
+                    .await
+                    .map(|_| ())
+            })
+        }),
+        ("forget", |records| {
+            Box::pin(async move {
+                over(records)
+                    .open()
+                    .await?
+                    .forget(&ada(), &"m".into())
+                    .await
+                    .map(|_| ())
+            })
+        }),
+        ("consolidate", |records| {
+            Box::pin(async move {
+                over(records)
+                    .open()
+                    .await?
+                    .consolidate(&"ada".into(), &never())
+                    .await
+                    .map(|_| ())
+            })
+        }),
+        ("reembed", |records| {
+            Box::pin(async move { reembed(records, &told(), &never(), |_, _| {}).await.map(|_| ()) })
+        }),
     ]
 }
 
 async fn reopened(records: &Arc<dyn Records>) -> Memory {
     match over(records).open().await {
         Ok(memory) => memory,
-        Err(MemoryError::OtherModel { .. }) => Memory::builder(Arc::clone(records), told()).open().await.unwrap(),
+        Err(MemoryError::OtherModel { .. }) => {
+            Memory::builder(Arc::clone(records), told()).open().await.unwrap()
+        }
         Err(error) => panic!("{error}"),
     }
 }
@@ -174,7 +233,10 @@ async fn killed_at_any_call_everything_is_old_or_new() {
                 let store = SqliteStore::open(&path, Durability::Process).unwrap();
                 let records: Arc<dyn Records> = Arc::new(store.clone());
                 let found = state(&reopened(&records).await).await;
-                assert!(found == old || found == new, "{what} killed at call {calls}: {found}");
+                assert!(
+                    found == old || found == new,
+                    "{what} killed at call {calls}: {found}"
+                );
                 seen_new |= found == new;
                 // Done again, it is whole.
                 let again = work(&records).await;

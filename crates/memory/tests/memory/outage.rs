@@ -4,7 +4,8 @@ use crate::common::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tidegate_memory::{
-    ExactIndex, HashedEmbedder, IndexChange, IndexError, IndexFilter, IndexHit, IndexSearch, Memory, VectorIndex,
+    ExactIndex, HashedEmbedder, IndexChange, IndexError, IndexFilter, IndexHit, IndexSearch, Memory,
+    VectorIndex,
 };
 use tidegate_store::{Collection, MemoryRecords, ModelRecord, Records};
 use tidegate_tools::BoxFuture;
@@ -21,7 +22,10 @@ struct Flaky {
 impl Flaky {
     fn check(&self) -> Result<(), IndexError> {
         if self.away.load(Ordering::Relaxed) {
-            return Err(IndexError::Unreachable { index: "flaky".to_owned(), cause: "away".into() });
+            return Err(IndexError::Unreachable {
+                index: "flaky".to_owned(),
+                cause: "away".into(),
+            });
         }
         Ok(())
     }
@@ -97,7 +101,12 @@ async fn found(memory: &Memory) -> Vec<String> {
 }
 
 async fn tide(memory: &Memory, number: u32) {
-    remember(memory, &ada(), named(&format!("m{number}"), &format!("tide {number}"))).await;
+    remember(
+        memory,
+        &ada(),
+        named(&format!("m{number}"), &format!("tide {number}")),
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -112,7 +121,11 @@ async fn an_index_that_goes_away_loses_nothing_and_reads_go_on() {
     assert_eq!(memory.index(), ("flaky", true));
 
     index.go(true);
-    assert_eq!(found(&memory).await, ["tide 1", "tide 2"], "what only the index had is read from the records");
+    assert_eq!(
+        found(&memory).await,
+        ["tide 1", "tide 2"],
+        "what only the index had is read from the records"
+    );
     tide(&memory, 3).await;
     remember(&memory, &ada(), named("m1", "tide 1 anew")).await;
     memory.forget(&ada(), &"m2".into()).await.unwrap();
@@ -151,7 +164,11 @@ async fn an_index_that_lost_its_tail_is_given_it_again_and_one_that_has_it_is_no
     index.applied.store(0, Ordering::Relaxed);
     let memory = open(&records, &index).await;
     assert_eq!(found(&memory).await.len(), 5);
-    assert_eq!(index.applied.load(Ordering::Relaxed), 0, "what it has is not given again");
+    assert_eq!(
+        index.applied.load(Ordering::Relaxed),
+        0,
+        "what it has is not given again"
+    );
 
     // The same records with an empty index, as after a crash before the first flush.
     let empty = Flaky::default();
@@ -166,13 +183,22 @@ async fn an_index_that_lost_its_tail_is_given_it_again_and_one_that_has_it_is_no
 #[tokio::test]
 async fn the_index_and_exact_search_find_the_same() {
     let records: Arc<dyn Records> = Arc::new(MemoryRecords::new());
-    let (exact, indexed) = (over(&records).open().await.unwrap(), open(&records, &Flaky::default()).await);
+    let (exact, indexed) = (
+        over(&records).open().await.unwrap(),
+        open(&records, &Flaky::default()).await,
+    );
     for number in 0..60 {
-        let text = format!("tide {number} of the {} harbour", ["north", "south", "old"][number % 3]);
+        let text = format!(
+            "tide {number} of the {} harbour",
+            ["north", "south", "old"][number % 3]
+        );
         remember(&exact, &ada(), named(&format!("m{number}"), &text)).await;
     }
     for query in ["tide 7", "north harbour", "harbor of old"] {
-        let (left, right) = (recall(&exact, &ada(), query).await, recall(&indexed, &ada(), query).await);
+        let (left, right) = (
+            recall(&exact, &ada(), query).await,
+            recall(&indexed, &ada(), query).await,
+        );
         assert_eq!(left, right, "{query}");
         assert!(!left.hits.is_empty());
     }

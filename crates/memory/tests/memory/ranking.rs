@@ -46,7 +46,10 @@ async fn importance_weighs_and_thresholds_cut_for_a_calibrated_model() {
             (Some(score), Some(expected)) => f32::abs(score - expected) < 1e-4,
             (found, expected) => found == expected,
         };
-        assert!(is_expected, "cosine {cosine}, importance {importance}: {score:?} instead of {expected:?}");
+        assert!(
+            is_expected,
+            "cosine {cosine}, importance {importance}: {score:?} instead of {expected:?}"
+        );
     }
 }
 
@@ -62,7 +65,10 @@ async fn with_important(calibrated: bool, important: usize) -> Vec<String> {
         let importance = if number == important { 5 } else { 1 };
         remember(&memory, &ada(), of_importance(&name(number), importance)).await;
     }
-    let search = MemorySearch { limit: 10, ..MemorySearch::new("query") };
+    let search = MemorySearch {
+        limit: 10,
+        ..MemorySearch::new("query")
+    };
     let found = memory.recall(&ada(), search).await.unwrap();
     facts(&found).into_iter().map(str::to_owned).collect()
 }
@@ -70,8 +76,14 @@ async fn with_important(calibrated: bool, important: usize) -> Vec<String> {
 #[tokio::test]
 async fn without_words_raw_rank_30_can_surface_at_limit_10_and_rank_31_cannot() {
     for calibrated in [true, false] {
-        assert!(with_important(calibrated, 30).await.contains(&"zz30".to_owned()), "calibrated: {calibrated}");
-        assert!(!with_important(calibrated, 31).await.contains(&"zz31".to_owned()), "calibrated: {calibrated}");
+        assert!(
+            with_important(calibrated, 30).await.contains(&"zz30".to_owned()),
+            "calibrated: {calibrated}"
+        );
+        assert!(
+            !with_important(calibrated, 31).await.contains(&"zz31".to_owned()),
+            "calibrated: {calibrated}"
+        );
     }
 }
 
@@ -83,7 +95,11 @@ async fn filters_come_before_the_over_fetch() {
         embedder = embedder.cosine(&format!("other {number}"), 0.99);
     }
     let memory = with(embedder).settings(dense()).open().await.unwrap();
-    let secret = scope("ada", Label::trusted(Classification::Confidential), Classification::Confidential);
+    let secret = scope(
+        "ada",
+        Label::trusted(Classification::Confidential),
+        Classification::Confidential,
+    );
     let bob = scope("bob", ada().label, Classification::Confidential);
     for number in 0..100 {
         let text = format!("other {number}");
@@ -91,7 +107,17 @@ async fn filters_come_before_the_over_fetch() {
         match number % 3 {
             0 => remember(&memory, &bob, new).await,
             1 => remember(&memory, &secret, new).await,
-            _ => remember(&memory, &ada(), NewMemory { artifact_name: "rules".to_owned(), ..new }).await,
+            _ => {
+                remember(
+                    &memory,
+                    &ada(),
+                    NewMemory {
+                        artifact_name: "rules".to_owned(),
+                        ..new
+                    },
+                )
+                .await
+            }
         };
     }
     remember(&memory, &ada(), of_importance("mine", 3)).await;
@@ -107,34 +133,64 @@ async fn filters_come_before_the_over_fetch() {
 async fn many_identical_facts_are_told_once_and_different_ones_are_not() {
     let memory = hashed().open().await.unwrap();
     for number in 0..49 {
-        remember(&memory, &ada(), named(&format!("copy-{number}"), "Ada takes the ferry at seven")).await;
+        remember(
+            &memory,
+            &ada(),
+            named(&format!("copy-{number}"), "Ada takes the ferry at seven"),
+        )
+        .await;
     }
-    let apart = ["Ada takes the ferry at eight", "Ada never takes the ferry at seven", "Bob takes the ferry at seven"];
+    let apart = [
+        "Ada takes the ferry at eight",
+        "Ada never takes the ferry at seven",
+        "Bob takes the ferry at seven",
+    ];
     for text in apart {
         remember(&memory, &ada(), named(text, text)).await;
     }
-    let search = MemorySearch { limit: 100, ..MemorySearch::new("ferry") };
+    let search = MemorySearch {
+        limit: 100,
+        ..MemorySearch::new("ferry")
+    };
     let found = memory.recall(&ada(), search).await.unwrap();
     let mut told = facts(&found);
     told.sort_unstable();
-    assert_eq!(told, [
-        "Ada never takes the ferry at seven",
-        "Ada takes the ferry at eight",
-        "Ada takes the ferry at seven",
-        "Bob takes the ferry at seven"
-    ]);
-    let copies = found.hits.iter().find(|hit| hit.memory.fact == "Ada takes the ferry at seven").unwrap();
+    assert_eq!(
+        told,
+        [
+            "Ada never takes the ferry at seven",
+            "Ada takes the ferry at eight",
+            "Ada takes the ferry at seven",
+            "Bob takes the ferry at seven"
+        ]
+    );
+    let copies = found
+        .hits
+        .iter()
+        .find(|hit| hit.memory.fact == "Ada takes the ferry at seven")
+        .unwrap();
     assert_eq!(copies.alike, 48);
 }
 
 #[tokio::test]
 async fn words_find_other_forms_of_themselves_in_their_language() {
-    let lexical = || MemorySettings { mode: Mode::Lexical, ..MemorySettings::default() };
+    let lexical = || MemorySettings {
+        mode: Mode::Lexical,
+        ..MemorySettings::default()
+    };
     let table = [
         ("She was running along the shore", "run", true),
         ("She was running along the shore", "walk", false),
-        ("Die Kinder spielten gestern im Garten hinter den alten Häusern", "spielen Haus", true),
-        ("Les enfants jouaient dans le jardin derrière les vieilles maisons", "maison", true),
+        (
+            "Die Kinder spielten gestern im Garten hinter den alten Häusern",
+            "spielen Haus",
+            true,
+        ),
+        (
+            "Les enfants jouaient dans le jardin derrière les vieilles maisons",
+            "maison",
+            true,
+        ),
         ("Дети играли вчера в саду за старыми домами", "дом", true),
         ("我们明天在北京开会讨论预算", "北京", true),
         ("我们明天在北京开会讨论预算", "上海", false),

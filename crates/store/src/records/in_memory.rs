@@ -395,7 +395,10 @@ impl Records for MemoryRecords {
                     staged.is_none_or(|vectors| *vectors.model != *query.model)
                 })
                 .filter_map(|id| state.item(query.collection, id))
-                .filter(|item| item.vectors().is_none_or(|vectors| *vectors.model != *query.model))
+                .filter(|item| {
+                    item.vectors()
+                        .is_none_or(|vectors| *vectors.model != *query.model)
+                })
                 .map(|mut item| {
                     match &mut item {
                         Item::Memory(memory) => memory.vectors = None,

@@ -5,8 +5,8 @@ use super::memory_queries as queries;
 use super::memory_rows::{dense_bytes, number, sparse_bytes};
 use super::rows::to_json;
 use crate::{
-    ChunkRecord, Collection, Expected, MemoryPatch, MemoryQuery, MemoryRecord, PointId, RecordWrite, RecordsCommit,
-    ResourceRecord, SourceKey, SourceRecord, Vectors,
+    ChunkRecord, Collection, Expected, MemoryPatch, MemoryQuery, MemoryRecord, PointId, RecordWrite,
+    RecordsCommit, ResourceRecord, SourceKey, SourceRecord, Vectors,
 };
 use rusqlite::{Connection, OptionalExtension, named_params};
 
@@ -154,7 +154,11 @@ fn expect(connection: &Connection, id: PointId, expected: Expected) -> Result<()
             is_there && found.is_some_and(|found| u64::try_from(found) == Ok(wanted))
         }
     };
-    if is_expected { Ok(()) } else { Err(Stop::Conflict(id)) }
+    if is_expected {
+        Ok(())
+    } else {
+        Err(Stop::Conflict(id))
+    }
 }
 
 fn found(connection: &Connection, id: PointId) -> Result<Option<MemoryRecord>, Failure> {
@@ -170,7 +174,9 @@ fn put_memory(connection: &Connection, record: &MemoryRecord, expected: Expected
     expect(connection, id, expected)?;
     let (mut version, mut created_ms) = (1, record.created_ms);
     if let Some(earlier) = found(connection, id)? {
-        if (earlier.label, &earlier.user, &earlier.memory_id) != (record.label, &record.user, &record.memory_id) {
+        if (earlier.label, &earlier.user, &earlier.memory_id)
+            != (record.label, &record.user, &record.memory_id)
+        {
             return Err(Stop::Conflict(id));
         }
         version = earlier.version.saturating_add(1);
@@ -335,7 +341,9 @@ fn replace_source(
 fn delete_chunks(connection: &Connection, key: &SourceKey) -> Result<usize, Failure> {
     let source: Option<i64> = connection
         .prepare_cached("SELECT number FROM memory_sources WHERE user = ?1 AND chat = ?2 AND source = ?3")?
-        .query_row((key.user.as_str(), &*key.chat, key.source.as_str()), |row| row.get(0))
+        .query_row((key.user.as_str(), &*key.chat, key.source.as_str()), |row| {
+            row.get(0)
+        })
         .optional()?;
     let Some(source) = source else { return Ok(0) };
     for statement in [

@@ -5,8 +5,8 @@ use super::memory_rows::{self as rows, CHUNK, MEMORY};
 use super::queries::{all, first};
 use super::rows::to_json;
 use crate::{
-    Change, ChunkQuery, ChunkRecord, Collection, Item, MemoryQuery, MemoryRecord, MemoryVersion, ModelRecord, PointId,
-    RecordsStatistics, ResourceRecord, SourceQuery, SourceRecord, UnstagedQuery,
+    Change, ChunkQuery, ChunkRecord, Collection, Item, MemoryQuery, MemoryRecord, MemoryVersion, ModelRecord,
+    PointId, RecordsStatistics, ResourceRecord, SourceQuery, SourceRecord, UnstagedQuery,
 };
 use rusqlite::{Connection, named_params};
 
@@ -91,7 +91,10 @@ pub(crate) fn sources(connection: &Connection, query: &SourceQuery) -> Result<Ve
 }
 
 /// Rows of the registry.
-pub(crate) fn resources(connection: &Connection, query: &SourceQuery) -> Result<Vec<ResourceRecord>, Failure> {
+pub(crate) fn resources(
+    connection: &Connection,
+    query: &SourceQuery,
+) -> Result<Vec<ResourceRecord>, Failure> {
     let sql = format!(
         "SELECT user, chat, source, filename, mime_type, bytes, classification, integrity, state, summary, created_ms, \
          changed_ms FROM memory_resources {OF_SOURCE}"
@@ -106,16 +109,21 @@ pub(crate) fn resources(connection: &Connection, query: &SourceQuery) -> Result<
 
 /// The model in use.
 pub(crate) fn model(connection: &Connection) -> Result<Option<ModelRecord>, Failure> {
-    first(connection, "SELECT id, dimension, prefixes FROM memory_model", [], |row| {
-        let read = || {
-            Ok(ModelRecord {
-                id: row.get(0)?,
-                dimension: row.get(1)?,
-                prefixes: row.get(2)?,
-            })
-        };
-        read().map_err(|error: rusqlite::Error| Failure::damaged("memory_model", "the model", error))
-    })
+    first(
+        connection,
+        "SELECT id, dimension, prefixes FROM memory_model",
+        [],
+        |row| {
+            let read = || {
+                Ok(ModelRecord {
+                    id: row.get(0)?,
+                    dimension: row.get(1)?,
+                    prefixes: row.get(2)?,
+                })
+            };
+            read().map_err(|error: rusqlite::Error| Failure::damaged("memory_model", "the model", error))
+        },
+    )
 }
 
 /// Items without vectors of a model.
@@ -148,9 +156,12 @@ pub(crate) fn unstaged(connection: &Connection, query: &UnstagedQuery) -> Result
 
 /// A number by name.
 pub(crate) fn mark(connection: &Connection, name: &str) -> Result<Option<u64>, Failure> {
-    first(connection, "SELECT value FROM memory_marks WHERE name = ?1", [name], |row| {
-        Ok(row.get(0)?)
-    })
+    first(
+        connection,
+        "SELECT value FROM memory_marks WHERE name = ?1",
+        [name],
+        |row| Ok(row.get(0)?),
+    )
 }
 
 /// The journal behind a number.
@@ -159,7 +170,8 @@ pub(crate) fn changes(connection: &Connection, after: u64, limit: usize) -> Resu
     let view = connection.unchecked_transaction()?;
     let after = i64::try_from(after).unwrap_or(i64::MAX);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let sql = "SELECT sequence, collection, id FROM memory_journal WHERE sequence > ?1 ORDER BY sequence LIMIT ?2";
+    let sql =
+        "SELECT sequence, collection, id FROM memory_journal WHERE sequence > ?1 ORDER BY sequence LIMIT ?2";
     let mut changes = all(&view, sql, (after, limit), |row| {
         let rows = super::rows::Rows {
             table: "memory_journal",
@@ -212,8 +224,11 @@ pub(crate) fn statistics(connection: &Connection) -> Result<RecordsStatistics, F
 
 /// The last number of the journal.
 pub(crate) fn last_sequence(connection: &Connection) -> Result<u64, Failure> {
-    let found = first(connection, "SELECT coalesce(max(sequence), 0) FROM memory_journal", [], |row| {
-        Ok(row.get(0)?)
-    })?;
+    let found = first(
+        connection,
+        "SELECT coalesce(max(sequence), 0) FROM memory_journal",
+        [],
+        |row| Ok(row.get(0)?),
+    )?;
     Ok(found.unwrap_or(0))
 }

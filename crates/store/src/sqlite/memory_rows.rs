@@ -11,8 +11,7 @@ use std::sync::Arc;
 use tidegate_policy::{MemoryId, SourceId, UserId};
 
 /// Before any condition. The model in use decides which vectors are given.
-pub(crate) const MEMORY: &str =
-    "SELECT m.id, m.user, m.chat, m.memory_id, m.classification, m.integrity, m.artifact_name, m.fact, m.importance, \
+pub(crate) const MEMORY: &str = "SELECT m.id, m.user, m.chat, m.memory_id, m.classification, m.integrity, m.artifact_name, m.fact, m.importance, \
      m.tags, m.language, m.created_ms, m.updated_ms, m.expires_ms, m.provenance, m.supersedes, m.state, m.version, \
      j.sequence, v.model, v.dense, v.sparse \
      FROM memories m JOIN memory_journal j ON j.collection = 0 AND j.id = m.id \
@@ -186,12 +185,16 @@ fn vectors(rows: &Rows<'_>, row: &Row<'_>, index: usize) -> Result<Option<Vector
         None => None,
         Some(bytes) => {
             let length = bytes.len();
-            Some(Arc::new(sparse_of(&bytes).ok_or_else(|| damaged("sparse", length))?))
+            Some(Arc::new(
+                sparse_of(&bytes).ok_or_else(|| damaged("sparse", length))?,
+            ))
         }
     };
     Ok(Some(Vectors {
         model: model.into(),
-        dense: dense_of(&dense).ok_or_else(|| damaged("dense", dense.len()))?.into(),
+        dense: dense_of(&dense)
+            .ok_or_else(|| damaged("dense", dense.len()))?
+            .into(),
         sparse,
     }))
 }
@@ -219,7 +222,13 @@ fn sparse_of(bytes: &[u8]) -> Option<SparseVector> {
     let (words, rest) = bytes.as_chunks::<4>();
     let (pairs, odd) = words.as_chunks::<2>();
     (rest.is_empty() && odd.is_empty()).then(|| SparseVector {
-        indices: pairs.iter().map(|[index, _]| u32::from_le_bytes(*index)).collect(),
-        values: pairs.iter().map(|[_, value]| f32::from_le_bytes(*value)).collect(),
+        indices: pairs
+            .iter()
+            .map(|[index, _]| u32::from_le_bytes(*index))
+            .collect(),
+        values: pairs
+            .iter()
+            .map(|[_, value]| f32::from_le_bytes(*value))
+            .collect(),
     })
 }

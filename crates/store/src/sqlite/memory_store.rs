@@ -4,9 +4,9 @@ use super::memory_queries as queries;
 use super::store::SqliteStore;
 use super::writer::Request;
 use crate::{
-    BoxFuture, Change, ChunkQuery, ChunkRecord, Item, MemoryQuery, MemoryRecord, MemoryVersion, ModelRecord, PointId,
-    RecordWrite, Records, RecordsCommit, RecordsStatistics, ResourceRecord, SourceQuery, SourceRecord, StoreError,
-    UnstagedQuery,
+    BoxFuture, Change, ChunkQuery, ChunkRecord, Item, MemoryQuery, MemoryRecord, MemoryVersion, ModelRecord,
+    PointId, RecordWrite, Records, RecordsCommit, RecordsStatistics, ResourceRecord, SourceQuery,
+    SourceRecord, StoreError, UnstagedQuery,
 };
 use tokio::sync::oneshot;
 

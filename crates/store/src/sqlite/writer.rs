@@ -36,7 +36,10 @@ pub(crate) enum Request {
     /// A commit.
     Commit(Vec<Write>, oneshot::Sender<Result<Committed, StoreError>>),
     /// A commit of memory records.
-    Records(Vec<RecordWrite>, oneshot::Sender<Result<RecordsCommit, StoreError>>),
+    Records(
+        Vec<RecordWrite>,
+        oneshot::Sender<Result<RecordsCommit, StoreError>>,
+    ),
     /// To end, after the readers did.
     Close(Option<Readers>, oneshot::Sender<()>),
 }
@@ -168,11 +171,7 @@ impl Writer {
         })
     }
 
-    fn commit_group<W, T>(
-        &mut self,
-        group: &[W],
-        apply: &mut Apply<'_, W, T>,
-    ) -> Vec<Result<T, StoreError>> {
+    fn commit_group<W, T>(&mut self, group: &[W], apply: &mut Apply<'_, W, T>) -> Vec<Result<T, StoreError>> {
         match self.transaction(group, apply) {
             Ok(results) => results,
             Err(Lost { failure, begun }) if !begun || group.len() == 1 => {

@@ -2,8 +2,8 @@
 
 use tidegate_policy::{Classification, Label};
 use tidegate_store::{
-    Durability, Expected, MemoryQuery, MemoryRecord, MemoryRecords, MemoryState, PointId, Provenance, RecordWrite,
-    Records, RecordsCommit, SqliteStore,
+    Durability, Expected, MemoryQuery, MemoryRecord, MemoryRecords, MemoryState, PointId, Provenance,
+    RecordWrite, Records, RecordsCommit, SqliteStore,
 };
 use tidegate_testing::conformance;
 
@@ -18,7 +18,11 @@ async fn records_in_a_file_keep_the_contract() {
     let number = std::sync::atomic::AtomicU32::new(0);
     conformance::records(async || {
         let number = number.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        SqliteStore::open(folder.path().join(format!("{number}.sqlite")), Durability::Process).unwrap()
+        SqliteStore::open(
+            folder.path().join(format!("{number}.sqlite")),
+            Durability::Process,
+        )
+        .unwrap()
     })
     .await;
 }
@@ -66,7 +70,10 @@ async fn what_was_committed_is_there_at_the_next_start_and_numbers_go_on() {
         let RecordsCommit::Done { sequence, .. } = done else {
             panic!("{done:?}")
         };
-        assert!(sequence > last, "a number is never given twice, whatever was deleted");
+        assert!(
+            sequence > last,
+            "a number is never given twice, whatever was deleted"
+        );
         last = sequence;
         let found = store.memories(MemoryQuery::default()).await.unwrap();
         assert_eq!(found.len(), 1);
