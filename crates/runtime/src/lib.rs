@@ -34,6 +34,7 @@ mod model_call;
 mod open;
 mod private_file;
 mod probe;
+mod project_file;
 mod prompt;
 mod provenance;
 mod report;

@@ -1,9 +1,17 @@
 //! Which models a session may use.
 
 use crate::RuntimeError;
+use crate::config::CompactionThreshold;
 use crate::runtime::Shared;
 use tidegate_message::{ModelId, ModelPolicy, Tier};
 use tidegate_policy::Classification;
+use tidegate_prompt::{Prices, Window};
+
+/// Tokens that fit in a model of which the configuration says nothing.
+const DEFAULT_WINDOW: u64 = 128_000;
+
+/// From here on every conversation is compacted, whatever share of the window that is.
+const MOST_TOKENS: u64 = 256_000;
 
 impl Shared {
     /// The candidates for a call, best first: of `tier`, or of a fixed model.
@@ -24,6 +32,42 @@ impl Shared {
             ModelPolicy::Tier(Tier::Flash) => &[Tier::Flash],
             ModelPolicy::Tier(Tier::Pro) => &[Tier::Pro],
             ModelPolicy::Model(_) => &[],
+        }
+    }
+
+    /// The window of the model that is called first, compacted from where the configuration says.
+    pub(crate) fn window(&self, policy: &ModelPolicy, tier: Option<Tier>) -> Window {
+        let models = &self.configuration.models;
+        let known = self
+            .candidates(policy, tier)
+            .first()
+            .and_then(|model| models.get(&model.to_string())?.context_window);
+        let window = Window::new(known.unwrap_or(DEFAULT_WINDOW));
+        match self.configuration.prompt.compaction_threshold {
+            CompactionThreshold::Auto => window,
+            CompactionThreshold::Share(share) => {
+                // Thousandths are exact enough, and integers.
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "the configuration was checked: 0.1 to 0.95"
+                )]
+                let thousandths = (share * 1_000.0) as u64;
+                Window {
+                    threshold: (window.tokens / 1_000)
+                        .saturating_mul(thousandths)
+                        .min(MOST_TOKENS),
+                    ..window
+                }
+            }
+        }
+    }
+
+    /// What attachments count for.
+    pub(crate) fn prices(&self) -> Prices {
+        Prices {
+            image: self.configuration.prompt.image_tokens,
+            ..Prices::default()
         }
     }
 

@@ -1,6 +1,6 @@
 //! The runtime: what all sessions share.
 
-use crate::config::Configuration;
+use crate::config::{Configuration, TrustedFiles};
 use crate::lock::{Locks, SessionLock};
 use crate::provenance::IntegrityCheck;
 use crate::resilience::{Account, Jitter};
@@ -13,6 +13,7 @@ use tidegate_builtins::Asker;
 use tidegate_builtins::confine::Launcher;
 use tidegate_message::{ModelId, ProviderId, Tier};
 use tidegate_policy::{Classification, Gate, SessionId, SessionName};
+use tidegate_prompt::Templates;
 use tidegate_providers::Provider;
 use tidegate_store::{SessionRecord, Store, Write};
 use tidegate_tools::Tool;
@@ -42,6 +43,12 @@ pub(crate) struct Shared {
     pub(crate) bus: EventBus,
     pub(crate) locks: Locks,
     pub(crate) jitter: Jitter,
+    /// What prompts are made with.
+    pub(crate) templates: Templates,
+    /// The models that sum up, best first.
+    pub(crate) auxiliary: Vec<ModelId>,
+    /// What the owner has looked at; nothing where there is no such list.
+    pub(crate) trusted_files: Option<TrustedFiles>,
 }
 
 /// Built-in tools that need something of the program.

@@ -1,6 +1,7 @@
 //! An open session.
 
 use crate::lock::SessionLock;
+use crate::project_file::FoundProjectFile;
 use crate::provenance::Provenance;
 use crate::runtime::Shared;
 use crate::turn::Turn;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use tidegate_core::{Profile, Routing, Run};
 use tidegate_message::{ModelPolicy, Tier, ToolSpec, Transcript, TurnStatus, Usage, UserMessage};
 use tidegate_policy::{Caller, Classification, Label, Role, SessionId, SessionName, Taint, TurnId};
+use tidegate_prompt::{Window, estimate_text};
 use tidegate_providers::ToolSet;
 use tidegate_store::{SessionRecord, SessionState};
 use tidegate_tools::Registry;
@@ -28,7 +30,11 @@ pub struct Session {
     pub(crate) provenance: Provenance,
     /// The tier its last turn had come to; none if it has had no turn, or its model is fixed.
     pub(crate) tier: Option<Tier>,
+    /// A project file that nobody has approved: for the first turn.
+    pub(crate) project_file: Option<FoundProjectFile>,
     tool_sets: BTreeMap<Option<Tier>, Arc<ToolSet>>,
+    /// About how many tokens its tools have.
+    pub(crate) tools_tokens: u64,
     _lock: SessionLock,
 }
 
@@ -40,6 +46,7 @@ pub(crate) struct SessionParts {
     pub(crate) registry: Arc<Registry>,
     pub(crate) role: Role,
     pub(crate) tier: Option<Tier>,
+    pub(crate) project_file: Option<FoundProjectFile>,
 }
 
 /// How to run a turn.
@@ -68,8 +75,16 @@ impl Session {
             registry,
             role,
             tier,
+            project_file,
         } = parts;
+        let tools_tokens = record
+            .session
+            .tools
+            .iter()
+            .map(tokens_of)
+            .fold(0, u64::saturating_add);
         Self {
+            tools_tokens,
             provenance: Provenance::default(),
             shared,
             record,
@@ -77,6 +92,7 @@ impl Session {
             registry,
             role,
             tier,
+            project_file,
             tool_sets: BTreeMap::new(),
             _lock: lock,
         }
@@ -235,6 +251,11 @@ impl Session {
         Arc::clone(set)
     }
 
+    /// The window of the model that is called at `tier`.
+    pub(crate) fn window(&self, tier: Option<Tier>) -> Window {
+        self.shared.window(self.policy(), tier)
+    }
+
     /// Who is behind it, as rules see them.
     pub(crate) fn caller(&self, attended: bool) -> Caller<'_> {
         let session = &self.record.session;
@@ -250,6 +271,13 @@ impl Session {
     pub(crate) fn policy(&self) -> &ModelPolicy {
         &self.record.session.model_policy
     }
+}
+
+/// About how many tokens a tool has as it is sent.
+fn tokens_of(tool: &ToolSpec) -> u64 {
+    // A schema is JSON.
+    let schema = serde_json::to_string(tool).unwrap_or_default();
+    estimate_text(&schema)
 }
 
 impl std::fmt::Debug for Session {

@@ -14,6 +14,7 @@ mod failing_store;
 mod labels;
 mod own_files;
 mod prefix;
+mod project_file;
 mod providers;
 mod tools;
 mod world;
