@@ -193,6 +193,17 @@ pub enum RuntimeError {
         /// The file, canonical.
         file: PathBuf,
     },
+    /// A turn is open, so that what was asked for has to wait.
+    #[error(
+        "session {session} has a turn that was not finished; resume it, or say something new, and then try again"
+    )]
+    TurnOpen {
+        /// The session.
+        session: SessionId,
+    },
+    /// A note cannot be written.
+    #[error("a note cannot be written")]
+    Note(#[source] serde_json::Error),
     /// The builder was not given something it needs.
     #[error("a runtime needs {what}")]
     Incomplete {

@@ -6,17 +6,20 @@ use crate::project_file::FoundProjectFile;
 use crate::runtime::{Shared, find};
 use crate::session::{Session, SessionParts};
 use crate::{Runtime, RuntimeError, ids, project_file, prompt};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_builtins::{Catalogue, CommandSettings, HttpSettings, Workspace};
 use tidegate_core::Run;
-use tidegate_message::{EventKind, ModelPolicy, Tier, ToolSpec, Transcript};
+use tidegate_message::{
+    Entry, EntrySeq, EventKind, ModelPolicy, Tier, ToolSpec, Transcript, TranscriptError,
+};
 use tidegate_policy::{
     Caller, Classification, ContextFlow, Flow, Hook, HostRules, Label, PathRules, ResetFlow, Role,
     SessionFacts, SessionId, SessionName, Taint, UserId,
 };
-use tidegate_prompt::ProjectFile;
-use tidegate_store::{NewEvent, NewSession, SessionPatch, SessionRecord, SessionState, Write};
+use tidegate_prompt::{Cooldown, ProjectFile};
+use tidegate_store::{NewEvent, NewSession, Segment, SessionPatch, SessionRecord, SessionState, Write};
 use tidegate_tools::Registry;
 
 /// Which session is wanted.
@@ -127,8 +130,15 @@ async fn reopen(
         ..SessionPatch::default()
     };
     let entries = shared.store.entries(id).await?;
+    let segments = shared.store.segments(id).await?;
+    let log = if segments.is_empty() {
+        Vec::new()
+    } else {
+        entries.clone()
+    };
     let transcript =
-        Transcript::from_entries(entries).map_err(|cause| RuntimeError::Transcript { session: id, cause })?;
+        current(entries, segments.last()).map_err(|cause| RuntimeError::Transcript { session: id, cause })?;
+    let rest = shared.store.compaction_rest(id).await?;
     let role = role(shared, &request.user)?;
     let registry = registry(shared, &record.session.workspace, role)?;
     // Tools that came since are appended; those that went stay listed, and calling them is answered.
@@ -165,7 +175,30 @@ async fn reopen(
         role,
         tier,
         project_file,
+        rest: Cooldown {
+            failures: rest.failures,
+            failed_at_ms: rest.failed_at_ms,
+        },
+        log,
     }))
+}
+
+/// The transcript of a session's last segment: what it begins with, and what was said since.
+fn current(entries: Vec<Arc<Entry>>, segment: Option<&Segment>) -> Result<Transcript, TranscriptError> {
+    let Some(segment) = segment else {
+        return Transcript::from_entries(entries);
+    };
+    let last = entries.last().map_or(EntrySeq(0), |entry| entry.seq);
+    let stored: BTreeMap<EntrySeq, &Arc<Entry>> = entries.iter().map(|entry| (entry.seq, entry)).collect();
+    let first = segment
+        .made
+        .entries
+        .iter()
+        .filter_map(|seq| stored.get(seq).copied());
+    let since = entries.iter().filter(|entry| entry.seq > segment.through);
+    let mut transcript = Transcript::from_entries(first.chain(since).cloned().collect())?;
+    transcript.reserve_through(last);
+    Ok(transcript)
 }
 
 /// The tier the session's last turn had come to. A machine that cannot be read says nothing of it, and is an error
@@ -278,6 +311,8 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
         role,
         tier: None,
         project_file: start.project_file,
+        rest: Cooldown::default(),
+        log: Vec::new(),
     }))
 }
 

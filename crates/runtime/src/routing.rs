@@ -37,12 +37,8 @@ impl Shared {
 
     /// The window of the model that is called first, compacted from where the configuration says.
     pub(crate) fn window(&self, policy: &ModelPolicy, tier: Option<Tier>) -> Window {
-        let models = &self.configuration.models;
-        let known = self
-            .candidates(policy, tier)
-            .first()
-            .and_then(|model| models.get(&model.to_string())?.context_window);
-        let window = Window::new(known.unwrap_or(DEFAULT_WINDOW));
+        let first = self.candidates(policy, tier).into_iter().next();
+        let window = Window::new(first.map_or(DEFAULT_WINDOW, |model| self.window_of(&model)));
         match self.configuration.prompt.compaction_threshold {
             CompactionThreshold::Auto => window,
             CompactionThreshold::Share(share) => {
@@ -61,6 +57,14 @@ impl Shared {
                 }
             }
         }
+    }
+
+    /// Tokens that fit in a model.
+    pub(crate) fn window_of(&self, model: &ModelId) -> u64 {
+        let known = self.configuration.models.get(&model.to_string());
+        known
+            .and_then(|settings| settings.context_window)
+            .unwrap_or(DEFAULT_WINDOW)
     }
 
     /// What attachments count for.

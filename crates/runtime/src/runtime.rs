@@ -5,7 +5,7 @@ use crate::lock::{Locks, SessionLock};
 use crate::provenance::IntegrityCheck;
 use crate::resilience::{Account, Jitter};
 use crate::secrets::Secrets;
-use crate::{EventBus, RuntimeBuilder, RuntimeError};
+use crate::{EventBus, RuntimeBuilder, RuntimeError, notes};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tidegate_builtins::Asker;
 use tidegate_builtins::confine::Launcher;
 use tidegate_message::{ModelId, ProviderId, Tier};
 use tidegate_policy::{Classification, Gate, SessionId, SessionName};
-use tidegate_prompt::Templates;
+use tidegate_prompt::{Note, Templates};
 use tidegate_providers::Provider;
 use tidegate_store::{SessionRecord, Store, Write};
 use tidegate_tools::Tool;
@@ -97,6 +97,14 @@ impl Runtime {
     /// [`RuntimeError::UnknownSession`], also for a text that is neither.
     pub async fn find_in(store: &dyn Store, name_or_id: &str) -> Result<SessionRecord, RuntimeError> {
         find(store, name_or_id).await
+    }
+
+    /// Leaves a note for the next turn of a session, whoever uses it now: it rides on the user's message, once.
+    ///
+    /// # Errors
+    /// If there is no such session, or it was erased.
+    pub async fn leave_note(&self, session: SessionId, note: Note) -> Result<(), RuntimeError> {
+        notes::leave(&*self.shared.store, session, &note).await
     }
 
     /// Erases a session's content. Its events stay, with hashes in the place of content.

@@ -5,13 +5,13 @@ use crate::project_file::FoundProjectFile;
 use crate::provenance::Provenance;
 use crate::runtime::Shared;
 use crate::turn::Turn;
-use crate::{Approver, CancelToken, Observer, RuntimeError, TurnReport, ids};
+use crate::{Approver, CancelToken, Compacted, Observer, RuntimeError, TurnReport, ids, notes};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_core::{Profile, Routing, Run};
-use tidegate_message::{ModelPolicy, Tier, ToolSpec, Transcript, TurnStatus, Usage, UserMessage};
+use tidegate_message::{Entry, ModelPolicy, Tier, ToolSpec, Transcript, TurnStatus, Usage, UserMessage};
 use tidegate_policy::{Caller, Classification, Label, Role, SessionId, SessionName, Taint, TurnId};
-use tidegate_prompt::{Window, estimate_text};
+use tidegate_prompt::{Cooldown, Note, Window, estimate_text};
 use tidegate_providers::ToolSet;
 use tidegate_store::{SessionRecord, SessionState};
 use tidegate_tools::Registry;
@@ -32,6 +32,8 @@ pub struct Session {
     pub(crate) tier: Option<Tier>,
     /// A project file that nobody has approved: for the first turn.
     pub(crate) project_file: Option<FoundProjectFile>,
+    /// How often compaction has failed.
+    pub(crate) rest: Cooldown,
     tool_sets: BTreeMap<Option<Tier>, Arc<ToolSet>>,
     /// About how many tokens its tools have.
     pub(crate) tools_tokens: u64,
@@ -47,6 +49,9 @@ pub(crate) struct SessionParts {
     pub(crate) role: Role,
     pub(crate) tier: Option<Tier>,
     pub(crate) project_file: Option<FoundProjectFile>,
+    pub(crate) rest: Cooldown,
+    /// What was said before the transcript begins or that it holds in a shorter form, and its own entries.
+    pub(crate) log: Vec<Arc<Entry>>,
 }
 
 /// How to run a turn.
@@ -76,7 +81,13 @@ impl Session {
             role,
             tier,
             project_file,
+            rest,
+            log,
         } = parts;
+        let mut provenance = Provenance::default();
+        if !log.is_empty() {
+            provenance.read_entries(&shared.integrity, &log, &registry);
+        }
         let tools_tokens = record
             .session
             .tools
@@ -85,7 +96,7 @@ impl Session {
             .fold(0, u64::saturating_add);
         Self {
             tools_tokens,
-            provenance: Provenance::default(),
+            provenance,
             shared,
             record,
             transcript,
@@ -93,6 +104,7 @@ impl Session {
             role,
             tier,
             project_file,
+            rest,
             tool_sets: BTreeMap::new(),
             _lock: lock,
         }
@@ -178,6 +190,28 @@ impl Session {
                 }
             },
         }
+    }
+
+    /// Makes the conversation shorter now: old results become stubs, its middle a summary. All of it stays stored. Of
+    /// `options`, the level and steering do not matter.
+    ///
+    /// # Errors
+    /// [`RuntimeError::TurnOpen`] while a turn is open; those of the store. That it did not become shorter is in the
+    /// result.
+    pub async fn compact(&mut self, options: TurnOptions<'_>) -> Result<Compacted, RuntimeError> {
+        if self.interrupted().is_some() {
+            return Err(RuntimeError::TurnOpen { session: self.id() });
+        }
+        Turn::compact(self, options).await
+    }
+
+    /// Leaves a note for the next turn: it rides on the user's message, once. Others can leave one, too, while the
+    /// session is in use: [`Runtime::leave_note`](crate::Runtime::leave_note).
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn leave_note(&self, note: Note) -> Result<(), RuntimeError> {
+        notes::leave(&*self.shared.store, self.id(), &note).await
     }
 
     /// The last turn, if it ended without an answer.

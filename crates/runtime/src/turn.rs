@@ -2,9 +2,12 @@
 
 mod begin;
 mod calls;
+mod compact;
 mod output;
 mod record;
 mod time;
+
+pub use self::compact::Compacted;
 
 use self::calls::CallsEnd;
 use self::output::Refused;
@@ -40,6 +43,8 @@ pub(crate) struct Turn<'a> {
     /// Waits for the next commit.
     waiting: Waiting,
     time: TimeLimit,
+    /// A provider has said that the conversation does not fit, and it was made shorter or could not be.
+    overflowed: bool,
 }
 
 struct Facts<'a>(&'a Registry);
@@ -229,6 +234,7 @@ impl<'a> Turn<'a> {
             steering,
             waiting: Waiting::default(),
             time,
+            overflowed: false,
         }
     }
 
@@ -263,8 +269,14 @@ impl<'a> Turn<'a> {
                                     .on_reply(&mut self.session.transcript, label, *reply, &facts);
                             advance.map_err(|cause| self.fault(cause))?
                         }
-                        // Nothing shortens a history yet: it ends the turn like any other failure.
-                        ModelEnd::Failed(failure) | ModelEnd::Overflowed(failure) => self.failed(failure)?,
+                        ModelEnd::Overflowed(failure) => match self.shorten_for_overflow().await? {
+                            Some(again) => {
+                                step = again;
+                                continue;
+                            }
+                            None => self.failed(failure)?,
+                        },
+                        ModelEnd::Failed(failure) => self.failed(failure)?,
                         ModelEnd::Cancelled => self.broken_off(Vec::new(), BTreeSet::new())?,
                     }
                 }
