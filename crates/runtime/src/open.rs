@@ -156,6 +156,7 @@ async fn reopen(
         shared.store.commit(vec![Write::PatchSession(id, patch)]).await?;
     }
     let tier = last_tier(shared, id).await?;
+    let tools_before = record.session.tools.len();
     // What nobody has approved rides on the first turn.
     let project_file = if record.turns == 0 {
         let found = project_file::find(shared, &record.session.workspace).await?;
@@ -180,6 +181,7 @@ async fn reopen(
             failed_at_ms: rest.failed_at_ms,
         },
         log,
+        tools_before,
     }))
 }
 
@@ -313,6 +315,7 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
         project_file: start.project_file,
         rest: Cooldown::default(),
         log: Vec::new(),
+        tools_before: usize::MAX,
     }))
 }
 

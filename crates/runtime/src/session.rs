@@ -4,14 +4,14 @@ use crate::lock::SessionLock;
 use crate::project_file::FoundProjectFile;
 use crate::provenance::Provenance;
 use crate::runtime::Shared;
-use crate::turn::Turn;
+use crate::turn::{LastRequest, Turn};
 use crate::{Approver, CancelToken, Compacted, Observer, RuntimeError, TurnReport, ids, notes};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_core::{Profile, Routing, Run};
 use tidegate_message::{Entry, ModelPolicy, Tier, ToolSpec, Transcript, TurnStatus, Usage, UserMessage};
 use tidegate_policy::{Caller, Classification, Label, Role, SessionId, SessionName, Taint, TurnId};
-use tidegate_prompt::{Cooldown, Note, Window, estimate_text};
+use tidegate_prompt::{Cooldown, Note, PrefixBreakCause, Window, estimate_text};
 use tidegate_providers::ToolSet;
 use tidegate_store::{SessionRecord, SessionState};
 use tidegate_tools::Registry;
@@ -34,6 +34,12 @@ pub struct Session {
     pub(crate) project_file: Option<FoundProjectFile>,
     /// How often compaction has failed.
     pub(crate) rest: Cooldown,
+    /// What the last request of this process was made of.
+    pub(crate) last_request: Option<LastRequest>,
+    /// What has happened since that breaks the prefix.
+    pub(crate) announced: Vec<PrefixBreakCause>,
+    /// How many tools it had when it was opened.
+    pub(crate) tools_before: usize,
     tool_sets: BTreeMap<Option<Tier>, Arc<ToolSet>>,
     /// About how many tokens its tools have.
     pub(crate) tools_tokens: u64,
@@ -52,6 +58,8 @@ pub(crate) struct SessionParts {
     pub(crate) rest: Cooldown,
     /// What was said before the transcript begins or that it holds in a shorter form, and its own entries.
     pub(crate) log: Vec<Arc<Entry>>,
+    /// How many of its tools it had before, if it was opened again.
+    pub(crate) tools_before: usize,
 }
 
 /// How to run a turn.
@@ -83,7 +91,9 @@ impl Session {
             project_file,
             rest,
             log,
+            tools_before,
         } = parts;
+        let has_new_tools = tools_before < record.session.tools.len() && !transcript.entries().is_empty();
         let mut provenance = Provenance::default();
         if !log.is_empty() {
             provenance.read_entries(&shared.integrity, &log, &registry);
@@ -105,6 +115,13 @@ impl Session {
             tier,
             project_file,
             rest,
+            last_request: None,
+            announced: if has_new_tools {
+                vec![PrefixBreakCause::AppendedTool]
+            } else {
+                Vec::new()
+            },
+            tools_before,
             tool_sets: BTreeMap::new(),
             _lock: lock,
         }

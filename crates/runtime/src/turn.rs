@@ -4,10 +4,12 @@ mod begin;
 mod calls;
 mod compact;
 mod output;
+mod prefix;
 mod record;
 mod time;
 
 pub use self::compact::Compacted;
+pub(crate) use self::prefix::LastRequest;
 
 use self::calls::CallsEnd;
 use self::output::Refused;

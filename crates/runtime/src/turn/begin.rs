@@ -9,8 +9,8 @@ use tidegate_core::Outcome;
 use tidegate_message::{CompactionTrigger, Entry, EventKind, TurnStatus, Usage, UserMessage};
 use tidegate_policy::{Label, Origin, ToolName, TurnId};
 use tidegate_prompt::{
-    CompactionCause, CompactionReport, Cooldown, Need, Note, ProjectFile, PromptError, Recalled,
-    SystemPrompt, TooLarge, TurnBuilder, TurnContext, TurnInput,
+    CompactionCause, CompactionReport, Cooldown, Need, Note, PrefixBreakCause, ProjectFile, PromptError,
+    Recalled, SystemPrompt, TooLarge, TurnBuilder, TurnContext, TurnInput,
 };
 use tidegate_store::{SessionPatch, SessionState, Write};
 
@@ -86,6 +86,7 @@ impl<'a> Turn<'a> {
         this.session.project_file = None;
         if matches!(context.compaction, CompactionReport::Done(_)) {
             this.session.rest = Cooldown::default();
+            this.session.announced.push(PrefixBreakCause::Compaction);
         }
         this.session.record.state = SessionState::InTurn(turn);
         this.session.record.turns = number;

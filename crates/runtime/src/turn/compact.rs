@@ -12,7 +12,7 @@ use tidegate_message::{
 use tidegate_policy::{Flow, ModelFlow, SessionFacts, Taint};
 use tidegate_prompt::{
     Compaction, CompactionCause, CompactionInput, CompactionOutcome, CompactionSettings, CompactionStep,
-    Cooldown, Fixed, PromptError, SummaryOrigin, SummaryRequest, TooLarge, estimate_text,
+    Cooldown, Fixed, PrefixBreakCause, PromptError, SummaryOrigin, SummaryRequest, TooLarge, estimate_text,
 };
 use tidegate_providers::{ModelRequest, ProviderError, StreamEvent, ToolChoice, ToolSet};
 use tidegate_store::{CompactionRest, NewSegment, SegmentSizes, Write};
@@ -118,6 +118,7 @@ impl<'a> Turn<'a> {
                 writes.extend(self.segment(cause, &outcome, &outcome.transcript, summed_up));
                 self.commit(writes).await?;
                 self.session.rest = Cooldown::default();
+                self.session.announced.push(PrefixBreakCause::Compaction);
                 self.session.transcript = outcome.transcript;
                 Ok(Ok(sizes(&outcome.progress)))
             }
