@@ -31,14 +31,8 @@ impl Period {
     /// # Errors
     /// [`MemoryError::Date`], [`MemoryError::EmptyPeriod`].
     pub fn parse(start: Option<&str>, end: Option<&str>) -> Result<Self, MemoryError> {
-        let from_ms = start
-            .map(|text| bounds("start_date", text))
-            .transpose()?
-            .map(|(first, _)| first);
-        let to_ms = end
-            .map(|text| bounds("end_date", text))
-            .transpose()?
-            .map(|(_, last)| last);
+        let from_ms = start.map(|text| bounds("start_date", text)).transpose()?.map(|(first, _)| first);
+        let to_ms = end.map(|text| bounds("end_date", text)).transpose()?.map(|(_, last)| last);
         if let (Some(from), Some(to), Some(start), Some(end)) = (from_ms, to_ms, start, end)
             && from > to
         {
@@ -108,10 +102,7 @@ fn parse(text: &str) -> Result<Bounds, String> {
         (None, zone) => {
             let local: DateTime = moment.parse().map_err(|error: jiff::Error| error.to_string())?;
             let ambiguous = zone.unwrap_or(TimeZone::UTC).to_ambiguous_zoned_datetime(local);
-            let first = ambiguous
-                .clone()
-                .compatible()
-                .map_err(|error| error.to_string())?;
+            let first = ambiguous.clone().compatible().map_err(|error| error.to_string())?;
             let last = if matches!(ambiguous.offset(), AmbiguousOffset::Fold { .. }) {
                 ambiguous.later().map_err(|error| error.to_string())?
             } else {
@@ -132,9 +123,7 @@ fn unit(first: i64, last: i64, unit_ms: i64) -> Bounds {
 
 fn day(date: Date, zone: TimeZone) -> Result<Bounds, String> {
     let of = |date: Date| {
-        let start = date
-            .to_zoned_datetime(zone.clone())
-            .and_then(|zoned| zoned.start_of_day());
+        let start = date.to_zoned_datetime(zone.clone()).and_then(|zoned| zoned.start_of_day());
         start.map(|start| start.timestamp().as_millisecond())
     };
     let first = of(date).map_err(|error| error.to_string())?;

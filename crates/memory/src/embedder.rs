@@ -142,11 +142,7 @@ fn problem(dimension: usize, embedding: &Embedding) -> Option<BadVector> {
     }
     let is_ascending = |sparse: &SparseVector| {
         sparse.indices.len() == sparse.values.len()
-            && sparse
-                .indices
-                .iter()
-                .zip(sparse.indices.iter().skip(1))
-                .all(|(a, b)| a < b)
+            && sparse.indices.iter().zip(sparse.indices.iter().skip(1)).all(|(a, b)| a < b)
     };
     sparse
         .is_some_and(|sparse| !is_ascending(sparse))
@@ -155,11 +151,7 @@ fn problem(dimension: usize, embedding: &Embedding) -> Option<BadVector> {
 
 /// `values` with length 1, so that a scalar product is a cosine. Zeros stay zeros.
 pub(crate) fn normalised(values: &[f32]) -> Vec<f32> {
-    let length = values
-        .iter()
-        .map(|value| f64::from(*value).powi(2))
-        .sum::<f64>()
-        .sqrt();
+    let length = values.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
     if length == 0.0 || !length.is_finite() {
         return values.to_vec();
     }

@@ -21,9 +21,7 @@ pub enum EmbedderError {
     #[error("embedding was cancelled; nothing of this batch was kept")]
     Cancelled,
     /// The model gave something that is no vector of its own.
-    #[error(
-        "the model {model} gave a bad vector for text {index}: {problem}. Nothing of this batch was kept"
-    )]
+    #[error("the model {model} gave a bad vector for text {index}: {problem}. Nothing of this batch was kept")]
     BadVector {
         /// The model.
         model: String,
@@ -95,9 +93,7 @@ pub enum IndexError {
         index: String,
     },
     /// It was made for vectors of another model.
-    #[error(
-        "the index {index} was made for the model {found}, and the records have {wanted}; rebuild it with `tidegate memory reindex`"
-    )]
+    #[error("the index {index} was made for the model {found}, and the records have {wanted}; rebuild it with `tidegate memory reindex`")]
     OtherModel {
         /// Its name.
         index: String,
@@ -161,9 +157,7 @@ pub enum MemoryError {
         most: u64,
     },
     /// A text that is longer than it may be.
-    #[error(
-        "{what} has {given} characters; write at most {most}, and keep long texts with save_session_context"
-    )]
+    #[error("{what} has {given} characters; write at most {most}, and keep long texts with save_session_context")]
     TooLong {
         /// Which.
         what: &'static str,
@@ -207,9 +201,7 @@ pub enum MemoryError {
         writer: Label,
     },
     /// There is no such source here, or it belongs to another session.
-    #[error(
-        "there is no source {source_id:?} in this session; search_sessions_context without a query lists those there are"
-    )]
+    #[error("there is no source {source_id:?} in this session; search_sessions_context without a query lists those there are")]
     UnknownSource {
         /// Which.
         source_id: String,

@@ -15,11 +15,7 @@ pub(crate) fn normalise(scores: &mut Scores) {
     let most = scores.values().copied().fold(f32::NEG_INFINITY, f32::max);
     let range = most - least;
     for score in scores.values_mut() {
-        *score = if range > f32::EPSILON {
-            (*score - least) / range
-        } else {
-            1.0
-        };
+        *score = if range > f32::EPSILON { (*score - least) / range } else { 1.0 };
     }
 }
 

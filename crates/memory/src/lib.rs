@@ -22,8 +22,8 @@ mod text;
 use blocking::off_thread;
 
 pub use artifacts::{
-    ArtifactIndex, Consolidated, Forgotten, IndexedMemory, MemoryListing, MemorySearch, NewMemory, Outcome,
-    Recalled, RecalledMemory, Remembered, Theme,
+    ArtifactIndex, Consolidated, Forgotten, IndexedMemory, MemoryListing, MemorySearch, NewMemory, Outcome, Recalled,
+    RecalledMemory, Remembered, Theme,
 };
 pub use auxiliary::{Auxiliary, Distilled};
 pub use chunk::{Piece, pieces};

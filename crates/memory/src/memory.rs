@@ -92,9 +92,7 @@ impl MemoryBuilder {
             }
             Some(_) => {}
             None => {
-                self.records
-                    .commit(vec![RecordWrite::SetModel(given.clone())])
-                    .await?;
+                self.records.commit(vec![RecordWrite::SetModel(given.clone())]).await?;
             }
         }
         let follower = Follower::new(Arc::clone(&self.records), self.index, given);
@@ -182,9 +180,7 @@ impl Memory {
         label: Label,
         cancel: &Arc<dyn Cancel>,
     ) -> Result<Option<Vectors>, MemoryError> {
-        let mut vectors = self
-            .vectors_of_all(vec![text.to_owned()], label, EmbedWork::until(Arc::clone(cancel)))
-            .await?;
+        let mut vectors = self.vectors_of_all(vec![text.to_owned()], label, EmbedWork::until(Arc::clone(cancel))).await?;
         Ok(vectors.pop().flatten())
     }
 

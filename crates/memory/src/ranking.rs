@@ -35,11 +35,7 @@ impl LegScores {
     /// One score for each, from 0 to 1, by normalised weighted sum.
     pub(crate) fn fused(self, dense_share: f32) -> Scores {
         let words = 1.0 - dense_share;
-        let sparse = if self.sparse.is_empty() {
-            0.0
-        } else {
-            words * SPARSE_SHARE
-        };
+        let sparse = if self.sparse.is_empty() { 0.0 } else { words * SPARSE_SHARE };
         weighted_sum([
             (self.dense, dense_share),
             (self.sparse, sparse),
@@ -65,8 +61,7 @@ impl Memory {
             limit: depth,
             least: None,
         };
-        let dense_leg =
-            embedding.map(|embedding| Leg::Dense(crate::embedder::normalised(&embedding.dense).into()));
+        let dense_leg = embedding.map(|embedding| Leg::Dense(crate::embedder::normalised(&embedding.dense).into()));
         let sparse_leg = embedding
             .and_then(|embedding| embedding.sparse.clone())
             .map(|sparse| Leg::Sparse(Arc::new(sparse)));
@@ -86,14 +81,8 @@ impl Memory {
             Vec::new()
         };
         scores.lexical = words.iter().take(depth).copied().collect();
-        self.complete(
-            collection,
-            &mut scores,
-            &words,
-            dense_leg.as_ref(),
-            sparse_leg.as_ref(),
-        )
-        .await?;
+        self.complete(collection, &mut scores, &words, dense_leg.as_ref(), sparse_leg.as_ref())
+            .await?;
         Ok(scores)
     }
 
@@ -110,23 +99,16 @@ impl Memory {
         let ids = scores.ids();
         if let Some(leg) = dense_leg {
             let missing: Vec<PointId> = missing(&ids, &scores.dense);
-            scores
-                .dense
-                .extend(follower.scores(collection, &missing, leg).await?);
+            scores.dense.extend(follower.scores(collection, &missing, leg).await?);
         }
         if let Some(leg) = sparse_leg {
             let missing: Vec<PointId> = missing(&ids, &scores.sparse);
-            scores
-                .sparse
-                .extend(follower.scores(collection, &missing, leg).await?);
+            scores.sparse.extend(follower.scores(collection, &missing, leg).await?);
         }
         if !words.is_empty() {
-            scores.lexical.extend(
-                words
-                    .iter()
-                    .copied()
-                    .filter(|(id, _)| ids.binary_search(id).is_ok()),
-            );
+            scores
+                .lexical
+                .extend(words.iter().copied().filter(|(id, _)| ids.binary_search(id).is_ok()));
             // Who shares no word has the score of nothing, which is where the scale begins.
             for id in &ids {
                 scores.lexical.entry(*id).or_insert(0.0);
@@ -137,8 +119,5 @@ impl Memory {
 }
 
 fn missing(ids: &[PointId], scores: &Scores) -> Vec<PointId> {
-    ids.iter()
-        .filter(|id| !scores.contains_key(id))
-        .copied()
-        .collect()
+    ids.iter().filter(|id| !scores.contains_key(id)).copied().collect()
 }

@@ -42,9 +42,7 @@ pub async fn reembed(
                 limit: BATCH,
             };
             let items = records.unstaged(query).await?;
-            let Some(last) = items.last().map(Item::id) else {
-                break;
-            };
+            let Some(last) = items.last().map(Item::id) else { break };
             after = Some(last);
             let count = items.len() as u64;
             stage(records, embedder, cancel, items).await?;
@@ -64,17 +62,13 @@ async fn stage(
     items: Vec<Item>,
 ) -> Result<(), MemoryError> {
     // What the embedder may not see has no vector with it: its words still find it.
-    let seen = items
-        .iter()
-        .filter(|item| item.label().can_flow_to(embedder.clearance()));
+    let seen = items.iter().filter(|item| item.label().can_flow_to(embedder.clearance()));
     let seen: Vec<(&Item, String)> = seen.map(|item| (item, text_of(item))).collect();
     if seen.is_empty() {
         return Ok(());
     }
     let texts: Vec<String> = seen.iter().map(|(_, text)| text.clone()).collect();
-    let embeddings = embedder
-        .embed_documents(texts, EmbedWork::until(Arc::clone(cancel)))
-        .await?;
+    let embeddings = embedder.embed_documents(texts, EmbedWork::until(Arc::clone(cancel))).await?;
     check_embeddings(embedder.model(), seen.len(), &embeddings)?;
     let model: Arc<str> = embedder.model().id.as_str().into();
     let writes = seen

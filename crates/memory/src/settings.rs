@@ -114,9 +114,7 @@ impl Scope {
 
     /// The TRUSTED ones of `labels`.
     pub(crate) fn trusted(labels: &[Label]) -> Vec<Label> {
-        let trusted = labels
-            .iter()
-            .filter(|label| label.integrity == Integrity::Trusted);
+        let trusted = labels.iter().filter(|label| label.integrity == Integrity::Trusted);
         trusted.copied().collect()
     }
 }

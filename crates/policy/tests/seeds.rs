@@ -76,10 +76,7 @@ enum Change {
 fn any_change() -> impl Strategy<Value = Change> {
     prop_oneof![
         any::<(Index, Index)>().prop_map(|(from, to)| Change::Remove(from, to)),
-        (
-            any::<Index>(),
-            prop_oneof!["\\PC{1,3}", "[\\[\\](){}*+?|\\\\^$.%/:@\"'=\n-]{1,3}", ".{1,2}"]
-        )
+        (any::<Index>(), prop_oneof!["\\PC{1,3}", "[\\[\\](){}*+?|\\\\^$.%/:@\"'=\n-]{1,3}", ".{1,2}"])
             .prop_map(|(at, text)| Change::Insert(at, text)),
         any::<(Index, Index)>().prop_map(|(from, to)| Change::Repeat(from, to)),
         any::<(Index, Index, Index)>().prop_map(|(seed, from, to)| Change::Cross(seed, from, to)),
@@ -103,12 +100,7 @@ fn changed(text: &str, change: &Change, seeds: &[(PathBuf, String)]) -> String {
         }
         Change::Repeat(from, to) => {
             let range = range(from, to);
-            format!(
-                "{}{}{}",
-                &text[..range.end],
-                &text[range.clone()],
-                &text[range.end..]
-            )
+            format!("{}{}{}", &text[..range.end], &text[range.clone()], &text[range.end..])
         }
         Change::Cross(seed, from, to) => {
             let (_, other) = seed.get(seeds);

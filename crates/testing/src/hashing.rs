@@ -160,10 +160,9 @@ impl HashingModel {
         parts.extend((0..calls).map(|index| {
             let spec = choice.of(&offered).copied();
             let (name, arguments) = match spec {
-                Some(spec) if !choice.one_in(40) => (
-                    spec.name.clone(),
-                    self.arguments(spec, &mut choice, &context, hash),
-                ),
+                Some(spec) if !choice.one_in(40) => {
+                    (spec.name.clone(), self.arguments(spec, &mut choice, &context, hash))
+                }
                 _ => ("no_such_tool".into(), "{}".to_owned()),
             };
             ReplyPart::Call {
@@ -178,10 +177,7 @@ impl HashingModel {
     fn arguments(&self, spec: &ToolSpec, choice: &mut Choice, context: &Words<'_>, hash: u64) -> String {
         let schema = &spec.input_schema;
         let empty = Map::new();
-        let properties = schema
-            .get("properties")
-            .and_then(Value::as_object)
-            .unwrap_or(&empty);
+        let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
         let required = |name: &str| {
             let required = schema.get("required").and_then(Value::as_array);
             required.is_some_and(|names| names.iter().any(|known| known == name))
@@ -316,9 +312,7 @@ fn replies_since_person(history: &[std::sync::Arc<Entry>]) -> usize {
     let is_person =
         |entry: &Entry| matches!(&entry.body, Body::User(message) if message.author == Author::Person);
     let since = history.iter().rev().take_while(|entry| !is_person(entry));
-    since
-        .filter(|entry| matches!(entry.body, Body::Assistant(_)))
-        .count()
+    since.filter(|entry| matches!(entry.body, Body::Assistant(_))).count()
 }
 
 /// What can be taken out of a context, the latest first.
@@ -623,9 +617,7 @@ mod tests {
         let request = Said::default().request();
         let (mut answers, mut several, mut taken, mut broken, mut unknown) = (0, 0, 0, 0, 0);
         for seed in 0..2_000 {
-            let model = HashingModel::new("model", seed)
-                .values(["ann@example.com"])
-                .paths(["public/"]);
+            let model = HashingModel::new("model", seed).values(["ann@example.com"]).paths(["public/"]);
             let parts = model.reply(&request);
             assert_eq!(parts, model.reply(&request), "the same to the same");
             let calls: Vec<_> = parts
@@ -664,10 +656,7 @@ mod tests {
         for seed in 0..50 {
             for (model, request) in [
                 (HashingModel::new("model", seed), &must_answer),
-                (
-                    HashingModel::new("model", seed).rounds(2),
-                    &Said::default().request(),
-                ),
+                (HashingModel::new("model", seed).rounds(2), &Said::default().request()),
                 (
                     HashingModel::new("model", seed).without(["read_file"]),
                     &Said::default().request(),

@@ -40,9 +40,7 @@ fn configured(home: Home, more: &str) -> Home {
 /// The events of one kind.
 fn events(home: &Home, kind: &str) -> Vec<Value> {
     let told = home.run(["events", "--kind", kind, "--json"]).code(0).out;
-    told.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The decisions about calls of `tool`, each with its rule.

@@ -44,8 +44,7 @@ fn the_same_inputs_make_the_same_run() {
             observer: Classification::Restricted,
             variant: 1,
         };
-        let [one, again] =
-            [(); 2].map(|()| observe(&folder.path().join("run"), inputs, StoreKind::Memory, None));
+        let [one, again] = [(); 2].map(|()| observe(&folder.path().join("run"), inputs, StoreKind::Memory, None));
         assert_eq!(one.difference(&again), None, "seed {seed}");
     }
 }
@@ -73,10 +72,7 @@ fn runs_with_other_secrets_look_the_same_from_below() {
         max_shrink_iters: 0,
         ..Config::default()
     };
-    let cases = (
-        any::<u64>(),
-        prop::sample::select(vec![Public, Internal, Confidential]),
-    );
+    let cases = (any::<u64>(), prop::sample::select(vec![Public, Internal, Confidential]));
     TestRunner::new_with_rng(config, rng)
         .run(&cases, |case| {
             prop_assert_eq!(difference(folder.path(), case, StoreKind::Memory, None), None);

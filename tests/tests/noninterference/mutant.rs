@@ -1,7 +1,7 @@
 //! The same runs with one protection taken away: each is a wrapper around a tool, the store or a provider.
 
-use serde_json::{Map, Value};
 use std::sync::Arc;
+use serde_json::{Map, Value};
 use tidegate_message::{Entry, ToolResult};
 use tidegate_policy::{Classification, Label, Resource};
 use tidegate_store::{BoxFuture as StoreFuture, Committed, Store, StoreError, Write};

@@ -58,11 +58,7 @@ impl Projection {
         assert!(sessions.damaged.is_empty());
         for summary in &sessions.sessions {
             let session = &summary.record.session;
-            let name = session
-                .name
-                .as_ref()
-                .map_or("unnamed", |name| name.as_str())
-                .to_owned();
+            let name = session.name.as_ref().map_or("unnamed", |name| name.as_str()).to_owned();
             names.insert(session.id, name.clone());
             if may_see(session.taint.label()) {
                 let row = json!({
@@ -106,21 +102,14 @@ impl Projection {
             let event = stored.event;
             if may_see(event.label) {
                 let section = format!("events {}", names[&event.session]);
-                self.add(
-                    section,
-                    [canonical(serde_json::to_value(&event).unwrap(), &names)],
-                );
+                self.add(section, [canonical(serde_json::to_value(&event).unwrap(), &names)]);
             }
         }
         for approval in store.approvals(ApprovalFilter::default()).await.unwrap() {
             if may_see(approval.label) {
                 let shown: Value = serde_json::from_str(&approval.shown).unwrap();
-                let row =
-                    json!({ "shown": shown, "state": approval.state.as_str(), "label": approval.label });
-                self.add(
-                    format!("approvals {}", names[&approval.session]),
-                    [canonical(row, &names)],
-                );
+                let row = json!({ "shown": shown, "state": approval.state.as_str(), "label": approval.label });
+                self.add(format!("approvals {}", names[&approval.session]), [canonical(row, &names)]);
             }
         }
         let all = FileLabelRange {
@@ -131,10 +120,7 @@ impl Projection {
         };
         for (path, known) in store.file_labels(all).await.unwrap() {
             if may_see(known.label) {
-                self.add(
-                    "file labels",
-                    [format!("{path} {:?} {}", known.hash, known.label)],
-                );
+                self.add("file labels", [format!("{path} {:?} {}", known.hash, known.label)]);
             }
         }
     }
@@ -143,10 +129,7 @@ impl Projection {
     pub(crate) fn add_files(&mut self, workspace: &Path, level: Classification) {
         let mut todo = vec![workspace.to_owned()];
         while let Some(folder) = todo.pop() {
-            let mut entries: Vec<_> = fs::read_dir(&folder)
-                .unwrap()
-                .map(|entry| entry.unwrap().path())
-                .collect();
+            let mut entries: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
             entries.sort();
             for path in entries {
                 let relative = path.strip_prefix(workspace).unwrap();

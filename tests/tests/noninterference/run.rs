@@ -15,8 +15,8 @@ use tidegate_message::{ModelId, ProviderId, Tier, TurnStatus};
 use tidegate_policy::{ActionClass, Classification, Label, PathRules, UserId};
 use tidegate_runtime::config::{Configuration, Unattended, UserSettings};
 use tidegate_runtime::{
-    ApprovalAnswer, ApprovalRequest, Approver, CancelToken, Runtime, SessionRequest, TurnOptions, TurnReport,
-    Which, decide_approval,
+    ApprovalAnswer, ApprovalRequest, Approver, CancelToken, Runtime, SessionRequest, TurnOptions, TurnReport, Which,
+    decide_approval,
 };
 use tidegate_store::{Durability, MemoryStore, SqliteStore, Store};
 use tidegate_testing::{HashingModel, MeddledStore};
@@ -57,10 +57,7 @@ pub(crate) enum StoreKind {
 
 /// Runs all turns in `folder`, which is made anew, and gives what the observer of `inputs` may see.
 pub(crate) fn observe(folder: &Path, inputs: Inputs, kind: StoreKind, mutant: Option<Mutant>) -> Projection {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(run(folder, inputs, kind, mutant))
 }
 
@@ -123,9 +120,7 @@ async fn run(folder: &Path, inputs: Inputs, kind: StoreKind, mutant: Option<Muta
                 match Owner::answer(&ApprovalRequest::read(&record).unwrap()) {
                     ApprovalAnswer::Later => {}
                     answer => {
-                        decide_approval(&*store, *id, answer == ApprovalAnswer::Grant)
-                            .await
-                            .unwrap();
+                        decide_approval(&*store, *id, answer == ApprovalAnswer::Grant).await.unwrap();
                     }
                 }
             }
@@ -137,9 +132,7 @@ async fn run(folder: &Path, inputs: Inputs, kind: StoreKind, mutant: Option<Muta
     seen.add_files(&workspace, inputs.observer);
     seen.add("sends", sends.up_to(inputs.observer));
     let received = received.lock().unwrap();
-    let wire = received
-        .iter()
-        .filter(|(level, _)| level.can_flow_to(inputs.observer));
+    let wire = received.iter().filter(|(level, _)| level.can_flow_to(inputs.observer));
     seen.add("requests", wire.map(|(_, bytes)| bytes.clone()));
     seen
 }
@@ -149,13 +142,7 @@ fn see(seen: &mut Projection, number: usize, report: &TurnReport, observer: Clas
     if report.label.can_flow_to(observer) {
         let line = format!(
             "{:?} {:?} rounds {} calls {} {:?} {:?} {}",
-            report.status,
-            report.answer,
-            report.rounds,
-            report.calls_used,
-            report.warning,
-            report.error,
-            report.label
+            report.status, report.answer, report.rounds, report.calls_used, report.warning, report.error, report.label
         );
         seen.add(format!("answer {number:02}"), [line]);
     }
@@ -192,17 +179,8 @@ fn build(
         let model = HashingModel::new(name, seed)
             .values(["ann@example.com", "7741", "a note", "main"])
             .paths([
-                "public/",
-                "internal/",
-                "confidential/",
-                "restricted/",
-                ".",
-                "public/notes.txt",
-                "confidential/key.txt",
-                "restricted/plan.md",
-                "confidential/deep",
-                "confidential/made/",
-                "notes.txt",
+                "public/", "internal/", "confidential/", "restricted/", ".", "public/notes.txt",
+                "confidential/key.txt", "restricted/plan.md", "confidential/deep", "confidential/made/", "notes.txt",
             ])
             .without(["current_time"])
             .rounds(5);
@@ -301,12 +279,7 @@ message = "not out"
 "#;
 
 /// Reads something of `level`: what comes of it is chance.
-fn reads(
-    inputs: Inputs,
-    level: Classification,
-    name: &'static str,
-    arguments: &Value,
-) -> Result<String, String> {
+fn reads(inputs: Inputs, level: Classification, name: &'static str, arguments: &Value) -> Result<String, String> {
     let what = format!("{name} {arguments}");
     let text = inputs.text(level, &what);
     if inputs.chance(level, &format!("fails {what}")).u8(..4) == 0 {
@@ -329,15 +302,10 @@ fn labelled(inputs: Inputs, name: &'static str, label: Label) -> TestTool {
 /// A tool that sends to a place of this level.
 fn sends_to(sends: &Sends, name: &'static str, level: Classification) -> TestTool {
     let sends = sends.clone();
-    let tool = TestTool::new(
-        name,
-        &["recipient", "text"],
-        Label::BOTTOM,
-        move |arguments, _| {
-            sends.note(level, format!("{name} {arguments}"));
-            Ok(ToolOutput::text("sent"))
-        },
-    );
+    let tool = TestTool::new(name, &["recipient", "text"], Label::BOTTOM, move |arguments, _| {
+        sends.note(level, format!("{name} {arguments}"));
+        Ok(ToolOutput::text("sent"))
+    });
     tool.consequential(ActionClass::Egress, &["text"], &["recipient"])
         .touches(move |_| vec![sink(name, level)])
 }
@@ -358,9 +326,7 @@ fn tools(inputs: Inputs, sends: &Sends) -> Vec<Arc<dyn Tool>> {
     });
     let declared = TestTool::new("declared", &["about"], Label::BOTTOM, move |arguments, _| {
         let text = reads(inputs, Confidential, "declared", arguments).unwrap_or_else(|text| text);
-        Ok(ToolOutput::text(
-            json!({ "_classification": "CONFIDENTIAL", "text": text }).to_string(),
-        ))
+        Ok(ToolOutput::text(json!({ "_classification": "CONFIDENTIAL", "text": text }).to_string()))
     });
     // What it reads turns out to be something else between the judgement and the run.
     let moved = TestTool::new("crate", &["about"], Label::BOTTOM, move |arguments, _| {

@@ -7,7 +7,9 @@ use tidegate_policy::{
     ActionClass, Classification, Label, Resource, ResourceKind, ResourceRef, Role, SinkLevel, ToolIntegrity,
     ToolPolicy,
 };
-use tidegate_tools::{BoxFuture, CallContext, PreparedCall, Tool, ToolDefinition, ToolError, ToolOutput};
+use tidegate_tools::{
+    BoxFuture, CallContext, PreparedCall, Tool, ToolDefinition, ToolError, ToolOutput,
+};
 
 type Touches = Arc<dyn Fn(&Value) -> Vec<Resource> + Send + Sync>;
 type Work = Arc<dyn Fn(&Value, &CallContext) -> Result<ToolOutput, ToolError> + Send + Sync>;
@@ -72,9 +74,7 @@ impl TestTool {
         policy.integrity.egress = action == ActionClass::Egress;
         policy.integrity.content_arguments = owned(payload);
         policy.integrity.recipient_arguments = owned(receives);
-        let properties = self.definition.spec.input_schema["properties"]
-            .as_object()
-            .unwrap();
+        let properties = self.definition.spec.input_schema["properties"].as_object().unwrap();
         policy.control_arguments = properties
             .keys()
             .filter(|name| !payload.contains(&name.as_str()))

@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_policy::{Label, MemoryId, UserId};
 use tidegate_store::{
-    Expected, MemoryPatch, MemoryQuery, MemoryRecord, MemoryState, Provenance, RecordWrite, RecordsCommit,
-    Vectors,
+    Expected, MemoryPatch, MemoryQuery, MemoryRecord, MemoryState, Provenance, RecordWrite, RecordsCommit, Vectors,
 };
 use tidegate_tools::Cancel;
 
@@ -45,11 +44,7 @@ impl Memory {
     ///
     /// # Errors
     /// [`MemoryError::Cancelled`]; those of embedder and records. Clusters that were done stay done.
-    pub async fn consolidate(
-        &self,
-        user: &UserId,
-        cancel: &Arc<dyn Cancel>,
-    ) -> Result<Consolidated, MemoryError> {
+    pub async fn consolidate(&self, user: &UserId, cancel: &Arc<dyn Cancel>) -> Result<Consolidated, MemoryError> {
         let now_ms = self.now_ms();
         let query = MemoryQuery {
             user: Some(user.clone()),
@@ -67,11 +62,7 @@ impl Memory {
         let mut groups: BTreeMap<(String, &str, &str), Vec<MemoryRecord>> = BTreeMap::new();
         for memory in small {
             let label = memory.label;
-            let key = (
-                memory.artifact_name.clone(),
-                label.classification.as_str(),
-                label.integrity.as_str(),
-            );
+            let key = (memory.artifact_name.clone(), label.classification.as_str(), label.integrity.as_str());
             groups.entry(key).or_default().push(memory);
         }
         for group in groups.into_values() {
@@ -111,13 +102,8 @@ impl Memory {
             return Ok(false);
         };
         let from: Vec<_> = cluster.iter().map(|memory| memory.id).collect();
-        let name = uuid_of(&serde_json::json!(["consolidated", from]))
-            .simple()
-            .to_string();
-        let memory_id = MemoryId::new(format!(
-            "consolidated-{}",
-            name.chars().take(12).collect::<String>()
-        ));
+        let name = uuid_of(&serde_json::json!(["consolidated", from])).simple().to_string();
+        let memory_id = MemoryId::new(format!("consolidated-{}", name.chars().take(12).collect::<String>()));
         let id = memory_point_id(user, label, &memory_id);
         let tags: Vec<String> = super::counted(cluster.iter().flat_map(|memory| memory.tags.iter().cloned()))
             .into_iter()
@@ -175,13 +161,7 @@ fn clusters(mut group: Vec<MemoryRecord>) -> Vec<Vec<MemoryRecord>> {
     group.sort_by_key(|memory| memory.id);
     let vectors: Vec<Vec<f32>> = group
         .iter()
-        .map(|memory| {
-            memory
-                .vectors
-                .as_ref()
-                .map(|vectors| normalised(&vectors.dense))
-                .unwrap_or_default()
-        })
+        .map(|memory| memory.vectors.as_ref().map(|vectors| normalised(&vectors.dense)).unwrap_or_default())
         .collect();
     let mut cluster_of: Vec<usize> = (0..group.len()).collect();
     for (left, of_left) in vectors.iter().enumerate() {
@@ -189,10 +169,7 @@ fn clusters(mut group: Vec<MemoryRecord>) -> Vec<Vec<MemoryRecord>> {
             if of_left.len() == of_right.len() && scalar_product(of_left, of_right) >= TOGETHER {
                 let (from, to) = (cluster_of.get(right).copied(), cluster_of.get(left).copied());
                 if let (Some(from), Some(to)) = (from, to) {
-                    cluster_of
-                        .iter_mut()
-                        .filter(|cluster| **cluster == from)
-                        .for_each(|cluster| *cluster = to);
+                    cluster_of.iter_mut().filter(|cluster| **cluster == from).for_each(|cluster| *cluster = to);
                 }
             }
         }
@@ -203,12 +180,7 @@ fn clusters(mut group: Vec<MemoryRecord>) -> Vec<Vec<MemoryRecord>> {
     }
     let mut cut: Vec<Vec<MemoryRecord>> = clusters
         .into_values()
-        .flat_map(|cluster| {
-            cluster
-                .chunks(LARGEST_CLUSTER)
-                .map(<[_]>::to_vec)
-                .collect::<Vec<_>>()
-        })
+        .flat_map(|cluster| cluster.chunks(LARGEST_CLUSTER).map(<[_]>::to_vec).collect::<Vec<_>>())
         .filter(|cluster| cluster.len() >= SMALLEST_CLUSTER)
         .collect();
     cut.sort_by_key(|cluster| cluster.first().map(|memory| memory.id));
@@ -217,10 +189,7 @@ fn clusters(mut group: Vec<MemoryRecord>) -> Vec<Vec<MemoryRecord>> {
 
 /// The middle of the cluster's vectors, of length 1.
 fn centroid(cluster: &[MemoryRecord]) -> Option<Vectors> {
-    let vectors: Vec<&Vectors> = cluster
-        .iter()
-        .filter_map(|memory| memory.vectors.as_ref())
-        .collect();
+    let vectors: Vec<&Vectors> = cluster.iter().filter_map(|memory| memory.vectors.as_ref()).collect();
     let first = vectors.first()?;
     let mut sum = vec![0.0_f32; first.dense.len()];
     for vector in &vectors {

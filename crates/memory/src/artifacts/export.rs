@@ -36,9 +36,8 @@ impl Memory {
             if found.is_some_and(|found| found.fact == memory.fact && found.state == memory.state) {
                 continue;
             }
-            memory.vectors = self
-                .vectors_of(&memory_text(&memory.fact, &memory.tags), memory.label, &never())
-                .await?;
+            memory.vectors =
+                self.vectors_of(&memory_text(&memory.fact, &memory.tags), memory.label, &never()).await?;
             self.put_any(memory).await?;
             count += 1;
         }
@@ -67,9 +66,7 @@ impl Memory {
         memory.id = memory_point_id(user, to, memory_id);
         memory.label = to;
         memory.updated_ms = self.now_ms();
-        memory.vectors = self
-            .vectors_of(&memory_text(&memory.fact, &memory.tags), to, &never())
-            .await?;
+        memory.vectors = self.vectors_of(&memory_text(&memory.fact, &memory.tags), to, &never()).await?;
         self.put_any(memory).await?;
         Ok(true)
     }

@@ -33,9 +33,8 @@ impl Memory {
         let visible = scope.visible(self.inner.settings.recall);
         let mut found = self.named_memories(scope, memory_id).await?;
         found.retain(|memory| visible.contains(&memory.label));
-        let (own, kept): (Vec<MemoryRecord>, Vec<MemoryRecord>) = found
-            .into_iter()
-            .partition(|memory| scope.label.is_within(memory.label));
+        let (own, kept): (Vec<MemoryRecord>, Vec<MemoryRecord>) =
+            found.into_iter().partition(|memory| scope.label.is_within(memory.label));
         if let (true, Some(first)) = (own.is_empty(), kept.first()) {
             return Err(MemoryError::WriteDown {
                 memory_id: memory_id.as_str().to_owned(),
@@ -43,8 +42,7 @@ impl Memory {
                 writer: scope.label,
             });
         }
-        let labels =
-            |memories: &[MemoryRecord]| memories.iter().map(|memory| memory.label).collect::<Vec<_>>();
+        let labels = |memories: &[MemoryRecord]| memories.iter().map(|memory| memory.label).collect::<Vec<_>>();
         let (deleted, kept) = (labels(&own), labels(&kept));
         if !own.is_empty() {
             let writes = self.with_parts(scope, own).await?;
@@ -55,11 +53,7 @@ impl Memory {
     }
 
     /// Deletes of these memories and of all that were consolidated into them or superseded by them.
-    async fn with_parts(
-        &self,
-        scope: &Scope,
-        memories: Vec<MemoryRecord>,
-    ) -> Result<Vec<RecordWrite>, MemoryError> {
+    async fn with_parts(&self, scope: &Scope, memories: Vec<MemoryRecord>) -> Result<Vec<RecordWrite>, MemoryError> {
         let query = MemoryQuery {
             user: Some(scope.user.clone()),
             ..MemoryQuery::default()
@@ -105,9 +99,7 @@ impl Memory {
             .collect();
         let mut count = 0;
         for write in writes {
-            if let tidegate_store::RecordsCommit::Done { counts, .. } =
-                self.inner.records.commit(vec![write]).await?
-            {
+            if let tidegate_store::RecordsCommit::Done { counts, .. } = self.inner.records.commit(vec![write]).await? {
                 count += counts.into_iter().sum::<usize>();
             }
         }

@@ -70,11 +70,7 @@ impl Memory {
     ///
     /// # Errors
     /// [`MemoryError::OutOfBounds`]; those of the records.
-    pub async fn memory_index(
-        &self,
-        scope: &Scope,
-        listing: MemoryListing,
-    ) -> Result<ArtifactIndex, MemoryError> {
+    pub async fn memory_index(&self, scope: &Scope, listing: MemoryListing) -> Result<ArtifactIndex, MemoryError> {
         crate::bounds("limit", listing.limit, 100)?;
         self.inner.follower.catch_up().await?;
         let mut labels = scope.visible(self.inner.settings.recall);
@@ -92,8 +88,7 @@ impl Memory {
             ..MemoryQuery::default()
         };
         let mut memories = self.inner.records.memories(query).await?;
-        memories
-            .retain(|memory| memory.state == MemoryState::Active && filter.labels.contains(&memory.label));
+        memories.retain(|memory| memory.state == MemoryState::Active && filter.labels.contains(&memory.label));
         let label = Label::join_all(memories.iter().map(|memory| memory.label));
         Ok(index(memories, listing.limit, label))
     }
@@ -137,21 +132,10 @@ fn index(memories: Vec<MemoryRecord>, limit: usize, label: Label) -> ArtifactInd
     let total = memories.len();
     let mut by_name: BTreeMap<String, Vec<MemoryRecord>> = BTreeMap::new();
     for memory in memories {
-        by_name
-            .entry(memory.artifact_name.clone())
-            .or_default()
-            .push(memory);
+        by_name.entry(memory.artifact_name.clone()).or_default().push(memory);
     }
-    let mut themes: Vec<Theme> = by_name
-        .into_iter()
-        .map(|(name, memories)| theme(name, memories))
-        .collect();
-    let newest = |theme: &Theme| {
-        theme
-            .items
-            .first()
-            .map_or(i64::MIN, |item| item.memory.updated_ms)
-    };
+    let mut themes: Vec<Theme> = by_name.into_iter().map(|(name, memories)| theme(name, memories)).collect();
+    let newest = |theme: &Theme| theme.items.first().map_or(i64::MIN, |item| item.memory.updated_ms);
     themes.sort_by_key(|theme| std::cmp::Reverse(newest(theme)));
     let mut left = limit;
     for theme in &mut themes {
@@ -172,12 +156,8 @@ fn theme(artifact_name: String, mut memories: Vec<MemoryRecord>) -> Theme {
             && (upper.integrity == Integrity::Trusted || lower.integrity == Integrity::Untrusted)
     };
     for memory in &memories {
-        let same_name = memories
-            .iter()
-            .filter(|other| other.memory_id == memory.memory_id);
-        let is_hidden = same_name
-            .clone()
-            .any(|other| stands_for(other.label, memory.label));
+        let same_name = memories.iter().filter(|other| other.memory_id == memory.memory_id);
+        let is_hidden = same_name.clone().any(|other| stands_for(other.label, memory.label));
         if is_hidden {
             continue;
         }

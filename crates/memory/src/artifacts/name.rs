@@ -16,15 +16,8 @@ pub(super) fn slug(fact: &str) -> MemoryId {
         .map(|word| fold(word).replace(|character: char| !character.is_alphanumeric(), ""))
         .filter(|word| !word.is_empty())
         .collect();
-    let name = plain
-        .iter()
-        .take(MOST_WORDS)
-        .cloned()
-        .collect::<Vec<_>>()
-        .join("-");
-    let hash = uuid_of(&serde_json::json!(["fact", fact.trim()]))
-        .simple()
-        .to_string();
+    let name = plain.iter().take(MOST_WORDS).cloned().collect::<Vec<_>>().join("-");
+    let hash = uuid_of(&serde_json::json!(["fact", fact.trim()])).simple().to_string();
     let hash: String = hash.chars().take(8).collect();
     let beginning: String = name.chars().take(60).collect();
     MemoryId::new(if beginning.is_empty() {
@@ -38,10 +31,7 @@ pub(super) fn slug(fact: &str) -> MemoryId {
 pub(super) fn cleaned(name: &str) -> Option<MemoryId> {
     let lowered: String = name.to_lowercase();
     let parts = lowered.split(|character: char| !character.is_alphanumeric() && character != '_');
-    let joined = parts
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join("-");
+    let joined = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");
     let cut: String = joined.chars().take(64).collect();
     (!cut.is_empty()).then(|| MemoryId::new(cut))
 }

@@ -96,16 +96,12 @@ impl Memory {
         }
         crate::bounds("limit", search.limit, 100)?;
         self.inner.follower.catch_up().await?;
-        let embedding = self
-            .query_embedding(&search.query, scope.label, &search.cancel)
-            .await?;
+        let embedding = self.query_embedding(&search.query, scope.label, &search.cancel).await?;
         let mut labels = scope.visible(self.inner.settings.recall);
         if search.trusted_only {
             labels = Scope::trusted(&labels);
         }
-        let all = self
-            .find(scope, &search, embedding.as_ref(), labels.clone())
-            .await?;
+        let all = self.find(scope, &search, embedding.as_ref(), labels.clone()).await?;
         let is_untrusted = |hit: &RecalledMemory| hit.memory.label.integrity == Integrity::Untrusted;
         if search.trusted_only || all.hits.iter().any(is_untrusted) {
             return Ok(all);
@@ -169,9 +165,7 @@ impl Memory {
                 Some(_) => 1.0,
             };
             let fused = scores.fused(share).into_iter();
-            fused
-                .map(|(id, score)| (id, FLOOR + (1.0 - FLOOR) * score))
-                .collect()
+            fused.map(|(id, score)| (id, FLOOR + (1.0 - FLOOR) * score)).collect()
         };
         let query = MemoryQuery {
             user: Some(scope.user.clone()),
@@ -197,11 +191,7 @@ impl Memory {
             })
             .filter(|hit| !is_calibrated || hit.score >= LEAST_SCORE)
             .collect();
-        hits.sort_by(|a, b| {
-            b.score
-                .total_cmp(&a.score)
-                .then_with(|| a.memory.id.cmp(&b.memory.id))
-        });
+        hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.memory.id.cmp(&b.memory.id)));
         let mut hits = without_repetition(highest_first(hits));
         hits.truncate(search.limit);
         let passing = self.inner.follower.passing(collection, &filter);
@@ -218,11 +208,7 @@ fn calibrated(scores: crate::ranking::LegScores) -> BTreeMap<PointId, f32> {
         .iter()
         .map(|(id, cosine)| {
             let words = scores.lexical.get(id).copied().unwrap_or(0.0);
-            let boost = if most > 0.0 {
-                WORD_BOOST * words / most
-            } else {
-                0.0
-            };
+            let boost = if most > 0.0 { WORD_BOOST * words / most } else { 0.0 };
             (*id, *cosine, *cosine + boost)
         })
         .filter(|(_, cosine, score)| *cosine >= LEAST_COSINE || *score >= LEAST_SCORE)

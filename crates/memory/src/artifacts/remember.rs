@@ -8,8 +8,7 @@ use crate::{Memory, MemoryError, Scope, memory_point_id};
 use std::sync::Arc;
 use tidegate_policy::{Label, MemoryId};
 use tidegate_store::{
-    Expected, MemoryPatch, MemoryQuery, MemoryRecord, MemoryState, Provenance, RecordWrite, RecordsCommit,
-    Vectors,
+    Expected, MemoryPatch, MemoryQuery, MemoryRecord, MemoryState, Provenance, RecordWrite, RecordsCommit, Vectors,
 };
 use tidegate_tools::Cancel;
 
@@ -130,10 +129,7 @@ impl Memory {
     }
 
     /// One attempt; none if another writer was faster.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "one attempt of `remember`, with all that it found"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "one attempt of `remember`, with all that it found")]
     async fn write(
         &self,
         scope: &Scope,
@@ -156,14 +152,9 @@ impl Memory {
                 && record.fact.trim() == new.fact.trim()
                 && record.artifact_name == new.artifact_name
         };
-        if let Some(found) = same_key
-            .as_ref()
-            .filter(|found| same_text(found) && found.tags == new.tags)
-        {
+        if let Some(found) = same_key.as_ref().filter(|found| same_text(found) && found.tags == new.tags) {
             let refreshed = self.refresh(found, new.importance).await?;
-            return Ok(
-                refreshed.then(|| done(memory_id, Outcome::Refreshed, found.vectors.is_some() || embedded))
-            );
+            return Ok(refreshed.then(|| done(memory_id, Outcome::Refreshed, found.vectors.is_some() || embedded)));
         }
         if let Some((found, nearness)) = near {
             if nearness > SAME {
@@ -175,21 +166,14 @@ impl Memory {
                 record.importance = found.importance.max(new.importance);
                 record.expires_ms = self.expiry(record.importance);
                 record.tags = union(&found.tags, &new.tags);
-                record.vectors = self
-                    .vectors_of(&memory_text(&merged, &record.tags), scope.label, cancel)
-                    .await?;
+                record.vectors =
+                    self.vectors_of(&memory_text(&merged, &record.tags), scope.label, cancel).await?;
                 record.fact = merged;
-                let written = self
-                    .put(record, Expected::Sequence(found.sequence), scope, new)
-                    .await?;
+                let written = self.put(record, Expected::Sequence(found.sequence), scope, new).await?;
                 return Ok(written.then(|| done(&found.memory_id, Outcome::Merged, embedded)));
             }
         }
-        let outcome = if same_key.is_some() {
-            Outcome::Replaced
-        } else {
-            Outcome::Created
-        };
+        let outcome = if same_key.is_some() { Outcome::Replaced } else { Outcome::Created };
         let expected = same_key.map_or(Expected::Absent, |found| Expected::Sequence(found.sequence));
         let record = self.record(scope, memory_id, new, vectors);
         let written = self.put(record, expected, scope, new).await?;
@@ -213,9 +197,7 @@ impl Memory {
                         return (name, new);
                     }
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "no name could be distilled; the memory is named by its words")
-                }
+                Err(error) => tracing::warn!(%error, "no name could be distilled; the memory is named by its words"),
             }
         }
         (name::slug(&new.fact), new)
@@ -283,9 +265,7 @@ impl Memory {
             sparse: None,
         });
         let collection = tidegate_store::Collection::MetaArtifacts;
-        let scores = self
-            .leg_scores(collection, &new.fact, embedding.as_ref(), &filter, 16)
-            .await?;
+        let scores = self.leg_scores(collection, &new.fact, embedding.as_ref(), &filter, 16).await?;
         Ok(scores.ids())
     }
 
@@ -302,10 +282,7 @@ impl Memory {
             expected: Expected::Sequence(found.sequence),
             patch,
         };
-        Ok(matches!(
-            self.commit(vec![write]).await?,
-            RecordsCommit::Done { .. }
-        ))
+        Ok(matches!(self.commit(vec![write]).await?, RecordsCommit::Done { .. }))
     }
 
     /// One text of several by the auxiliary model, if there is one that may see them and does not lose what matters.
@@ -398,11 +375,7 @@ fn check(new: &NewMemory) -> Result<(), MemoryError> {
     let texts = [
         ("fact", Some(new.fact.as_str()), LONGEST_FACT),
         ("artifact_name", Some(new.artifact_name.as_str()), LONGEST_NAME),
-        (
-            "memory_id",
-            new.memory_id.as_ref().map(MemoryId::as_str),
-            LONGEST_NAME,
-        ),
+        ("memory_id", new.memory_id.as_ref().map(MemoryId::as_str), LONGEST_NAME),
     ];
     for (what, text, most) in texts {
         let Some(text) = text else { continue };

@@ -3,9 +3,9 @@
 /// Abbreviations that stand before a name or a number, in lower case and without the point, of the languages that
 /// have stemmers. A single letter is one as well.
 const ABBREVIATIONS: [&str; 40] = [
-    "mr", "mrs", "ms", "mx", "dr", "prof", "st", "sr", "jr", "mme", "mlle", "mm", "me", "sig", "dott", "hr",
-    "fr", "frl", "herr", "gen", "col", "lt", "sgt", "capt", "no", "nr", "art", "abs", "vol", "ch", "fig",
-    "p", "pp", "cf", "vs", "bzw", "ca", "approx", "z", "д-р",
+    "mr", "mrs", "ms", "mx", "dr", "prof", "st", "sr", "jr", "mme", "mlle", "mm", "me", "sig", "dott", "hr", "fr", "frl",
+    "herr", "gen", "col", "lt", "sgt", "capt", "no", "nr", "art", "abs", "vol", "ch", "fig", "p", "pp", "cf", "vs", "bzw",
+    "ca", "approx", "z", "д-р",
 ];
 
 /// Where a piece that begins at `start` should begin: before the abbreviation, if one stands right before it.

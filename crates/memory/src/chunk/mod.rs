@@ -120,11 +120,7 @@ impl<'a> Places<'a> {
     /// Character and line of a byte.
     fn at(&self, offset: usize) -> (u64, u32) {
         let mark = self.marks.partition_point(|(byte, ..)| *byte <= offset);
-        let (byte, characters, line) = self
-            .marks
-            .get(mark.saturating_sub(1))
-            .copied()
-            .unwrap_or((0, 0, 1));
+        let (byte, characters, line) = self.marks.get(mark.saturating_sub(1)).copied().unwrap_or((0, 0, 1));
         let between = self.text.get(byte..offset).unwrap_or_default();
         let newlines = between.matches('\n').count();
         (

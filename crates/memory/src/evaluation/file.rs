@@ -68,20 +68,14 @@ pub fn read_conversations(file: impl BufRead) -> Result<Vec<Conversation>, Memor
     let mut by_id: BTreeMap<String, usize> = BTreeMap::new();
     for (index, line) in file.lines().enumerate() {
         let number = index + 1;
-        let problem = |problem: String| MemoryError::Evaluation {
-            line: number,
-            problem,
-        };
+        let problem = |problem: String| MemoryError::Evaluation { line: number, problem };
         let line = line.map_err(|error| problem(error.to_string()))?;
         if line.trim().is_empty() {
             continue;
         }
         let line: Line = serde_json::from_str(&line).map_err(|error| problem(error.to_string()))?;
         match line {
-            Line::Turn(turn) => of(&mut conversations, &by_id, &turn.conversation)
-                .map_err(problem)?
-                .turns
-                .push(turn),
+            Line::Turn(turn) => of(&mut conversations, &by_id, &turn.conversation).map_err(problem)?.turns.push(turn),
             Line::Question(question) => {
                 let conversation = of(&mut conversations, &by_id, &question.conversation).map_err(problem)?;
                 if question.evidence.is_empty() {

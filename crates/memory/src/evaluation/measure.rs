@@ -77,14 +77,8 @@ pub async fn evaluate(
     conversations: &[Conversation],
     progress: impl Fn(usize, usize) + Send + Sync,
 ) -> Result<Report, MemoryError> {
-    let turns: usize = conversations
-        .iter()
-        .map(|conversation| conversation.turns.len())
-        .sum();
-    let questions: usize = conversations
-        .iter()
-        .map(|conversation| conversation.questions.len())
-        .sum();
+    let turns: usize = conversations.iter().map(|conversation| conversation.turns.len()).sum();
+    let questions: usize = conversations.iter().map(|conversation| conversation.questions.len()).sum();
     let (all, mut done) = (turns + questions, 0);
     let begun = Instant::now();
     let mut ids: HashMap<PointId, String> = HashMap::new();
@@ -116,10 +110,7 @@ pub async fn evaluate(
                 .iter()
                 .map(|id| hits.iter().position(|hit| ids.get(hit) == Some(id)))
                 .collect();
-            by_category
-                .entry(question.category.clone())
-                .or_default()
-                .add(&ranks);
+            by_category.entry(question.category.clone()).or_default().add(&ranks);
             done += 1;
             progress(done, all);
         }
@@ -140,10 +131,7 @@ pub async fn evaluate(
             p50: quantile(&times_ms, 0.5),
             p95: quantile(&times_ms, 0.95),
         },
-        categories: by_category
-            .iter()
-            .map(|(category, sums)| (category.clone(), sums.measures()))
-            .collect(),
+        categories: by_category.iter().map(|(category, sums)| (category.clone(), sums.measures())).collect(),
         categories_1_4: together.measures(),
     })
 }
@@ -163,9 +151,7 @@ fn by_session(turns: &[Turn]) -> Vec<(SourceId, Vec<&Turn>)> {
         sessions.entry(turn.session).or_default().push(turn);
     }
     let named = sessions.into_iter();
-    named
-        .map(|(session, turns)| (SourceId::new(format!("session_{session}")), turns))
-        .collect()
+    named.map(|(session, turns)| (SourceId::new(format!("session_{session}")), turns)).collect()
 }
 
 fn piece(turn: &Turn) -> SavedPiece {
@@ -196,22 +182,14 @@ async fn stored_ids(
     };
     let chunks = memory.inner.records.chunks(query).await?;
     let stored = turns.iter().filter(|turn| !turn.text.trim().is_empty());
-    Ok(chunks
-        .iter()
-        .zip(stored)
-        .map(|(chunk, turn)| (chunk.id, turn.id.clone()))
-        .collect())
+    Ok(chunks.iter().zip(stored).map(|(chunk, turn)| (chunk.id, turn.id.clone())).collect())
 }
 
 async fn ask(memory: &Memory, scope: &Scope, question: &Question) -> Result<Vec<PointId>, MemoryError> {
-    let embedding = memory
-        .query_embedding(&question.text, scope.label, &never())
-        .await?;
+    let embedding = memory.query_embedding(&question.text, scope.label, &never()).await?;
     let mut filter = IndexFilter::of(scope.user.clone(), scope.visible(memory.settings().recall));
     filter.chat = Some(scope.chat.clone());
-    let ranked = memory
-        .rank_chunks(&question.text, embedding.as_ref(), &filter, HITS)
-        .await?;
+    let ranked = memory.rank_chunks(&question.text, embedding.as_ref(), &filter, HITS).await?;
     Ok(ranked.into_iter().map(|(id, _)| id).collect())
 }
 
@@ -248,19 +226,10 @@ impl Sums {
         }
         self.hit += if among(10) > 0 { 1.0 } else { 0.0 };
         let discounted = |rank: usize| 1.0 / (rank as f64 + 2.0).log2();
-        let gain: f64 = ranks
-            .iter()
-            .flatten()
-            .filter(|rank| **rank < 10)
-            .map(|rank| discounted(*rank))
-            .sum();
+        let gain: f64 = ranks.iter().flatten().filter(|rank| **rank < 10).map(|rank| discounted(*rank)).sum();
         let best: f64 = (0..ranks.len().min(10)).map(discounted).sum();
         self.gain += gain / best;
-        self.reciprocal += ranks
-            .iter()
-            .flatten()
-            .min()
-            .map_or(0.0, |rank| 1.0 / (*rank as f64 + 1.0));
+        self.reciprocal += ranks.iter().flatten().min().map_or(0.0, |rank| 1.0 / (*rank as f64 + 1.0));
     }
 
     fn with(mut self, other: &Self) -> Self {
@@ -275,13 +244,7 @@ impl Sums {
     }
 
     fn measures(&self) -> Measures {
-        let percent = |sum: f64| {
-            if self.questions == 0 {
-                0.0
-            } else {
-                100.0 * sum / self.questions as f64
-            }
-        };
+        let percent = |sum: f64| if self.questions == 0 { 0.0 } else { 100.0 * sum / self.questions as f64 };
         let [recall_at_5, recall_at_10, recall_at_20] = self.recall.map(percent);
         Measures {
             questions: self.questions,

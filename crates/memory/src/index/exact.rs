@@ -58,9 +58,7 @@ impl ExactIndex {
             for change in changes {
                 match change {
                     IndexChange::Upsert(point) => {
-                        state
-                            .points
-                            .insert((point.collection, point.id), Arc::new(*point));
+                        state.points.insert((point.collection, point.id), Arc::new(*point));
                     }
                     IndexChange::Delete { collection, id } => {
                         state.points.remove(&(collection, id));

@@ -8,7 +8,9 @@ use crate::MemoryError;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
-use tidegate_store::{Change, ChunkQuery, Collection, Item, MemoryQuery, ModelRecord, PointId, Records};
+use tidegate_store::{
+    Change, ChunkQuery, Collection, Item, MemoryQuery, ModelRecord, PointId, Records,
+};
 
 /// Changes that are read and applied at once.
 const BATCH: usize = 1_000;
@@ -97,10 +99,7 @@ impl Follower {
 
     fn index_changes(&self, changes: &[Change]) -> Vec<(u64, IndexChange)> {
         let change = |change: &Change| {
-            let point = change
-                .item
-                .as_ref()
-                .and_then(|item| IndexPoint::of(item, &self.model.id));
+            let point = change.item.as_ref().and_then(|item| IndexPoint::of(item, &self.model.id));
             let of_index = match point {
                 Some(point) => IndexChange::Upsert(Box::new(point)),
                 None => IndexChange::Delete {
@@ -174,10 +173,7 @@ impl Follower {
                 return self.has(position);
             };
             let of_index = self.index_changes(&changes);
-            match index
-                .apply(of_index.into_iter().map(|(_, change)| change).collect(), last)
-                .await
-            {
+            match index.apply(of_index.into_iter().map(|(_, change)| change).collect(), last).await {
                 Ok(()) => self.has(last),
                 Err(error) => return self.is_away(&error),
             }
@@ -191,10 +187,7 @@ impl Follower {
             let indexed = state.indexed;
             state.stale.retain(|_, at| *at > indexed);
         });
-        self.read(|state| {
-            self.beside
-                .retain(|collection, id| state.stale.contains_key(&(collection, id)))
-        });
+        self.read(|state| self.beside.retain(|collection, id| state.stale.contains_key(&(collection, id))));
     }
 
     fn is_away(&self, error: &crate::IndexError) {
@@ -208,8 +201,9 @@ impl Follower {
     /// Opens the index if it is not, and its time has come.
     async fn open_index(&self) {
         let Some(index) = &self.index else { return };
-        let is_due =
-            self.read(|state| !state.is_open && state.again.is_none_or(|again| Instant::now() >= again));
+        let is_due = self.read(|state| {
+            !state.is_open && state.again.is_none_or(|again| Instant::now() >= again)
+        });
         if !is_due {
             return;
         }
@@ -361,10 +355,7 @@ impl Follower {
                     ..MemoryQuery::default()
                 };
                 let found = self.records.memories(query).await?;
-                found
-                    .into_iter()
-                    .map(|memory| Item::Memory(Box::new(memory)))
-                    .collect()
+                found.into_iter().map(|memory| Item::Memory(Box::new(memory))).collect()
             }
             Collection::SessionRag => {
                 let query = ChunkQuery {
@@ -373,10 +364,7 @@ impl Follower {
                     ..ChunkQuery::default()
                 };
                 let found = self.records.chunks(query).await?;
-                found
-                    .into_iter()
-                    .map(|chunk| Item::Chunk(Box::new(chunk)))
-                    .collect()
+                found.into_iter().map(|chunk| Item::Chunk(Box::new(chunk))).collect()
             }
         })
     }
@@ -387,11 +375,7 @@ impl Follower {
     }
 
     /// All points that pass.
-    pub(crate) fn passing(
-        &self,
-        collection: Collection,
-        filter: &IndexFilter,
-    ) -> Vec<(PointId, PointPayload)> {
+    pub(crate) fn passing(&self, collection: Collection, filter: &IndexFilter) -> Vec<(PointId, PointPayload)> {
         self.read(|state| {
             let passing = state.table(collection).passing(filter);
             passing.map(|(id, payload)| (id, payload.clone())).collect()

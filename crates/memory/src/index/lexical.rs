@@ -58,9 +58,7 @@ impl LexicalTable {
     }
 
     pub(crate) fn delete(&mut self, id: PointId) {
-        let Some(place) = self.by_id.remove(&id) else {
-            return;
-        };
+        let Some(place) = self.by_id.remove(&id) else { return };
         let slot = self.slots.get_mut(to_usize(place)).and_then(Option::take);
         if let Some(slot) = slot
             && let Some(count) = self.languages.get_mut(&slot.language)

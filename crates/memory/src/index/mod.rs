@@ -9,5 +9,5 @@ mod point;
 pub use contract::{IndexChange, IndexHit, IndexSearch, Leg, VectorIndex};
 pub use exact::ExactIndex;
 pub(crate) use follower::{Follower, Legs};
-pub use point::{IndexFilter, IndexPoint, PointPayload, lexical_vector};
 pub(crate) use point::{chunk_text, memory_text};
+pub use point::{IndexFilter, IndexPoint, PointPayload, lexical_vector};

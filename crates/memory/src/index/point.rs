@@ -177,10 +177,7 @@ impl IndexFilter {
         self.user == payload.user
             && self.labels.contains(&payload.label)
             && self.chat.as_ref().is_none_or(|chat| *chat == payload.chat)
-            && self
-                .source
-                .as_ref()
-                .is_none_or(|source| payload.source.as_ref() == Some(source))
+            && self.source.as_ref().is_none_or(|source| payload.source.as_ref() == Some(source))
             && self
                 .artifact_name
                 .as_ref()

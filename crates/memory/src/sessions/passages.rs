@@ -89,54 +89,34 @@ impl Memory {
             self.visible_source(scope, source, &visible).await?;
         }
         self.inner.follower.catch_up().await?;
-        let embedding = self
-            .query_embedding(&search.query, scope.label, &search.cancel)
-            .await?;
+        let embedding = self.query_embedding(&search.query, scope.label, &search.cancel).await?;
         let mut filter = IndexFilter::of(scope.user.clone(), visible);
         filter.chat = (!search.global || search.source.is_some()).then(|| Arc::clone(&scope.chat));
         filter.source.clone_from(&search.source);
         (filter.from_ms, filter.to_ms) = (search.period.from_ms, search.period.to_ms);
 
-        let ranked = self
-            .rank_chunks(&search.query, embedding.as_ref(), &filter, search.limit)
-            .await?;
+        let ranked = self.rank_chunks(&search.query, embedding.as_ref(), &filter, search.limit).await?;
         let passages = self.passages(&ranked, &filter).await?;
-        let has_untrusted = passages
-            .iter()
-            .any(|passage| passage.label.integrity == Integrity::Untrusted);
-        if has_untrusted
-            || filter
-                .labels
-                .iter()
-                .all(|label| label.integrity == Integrity::Trusted)
-        {
+        let has_untrusted = passages.iter().any(|passage| passage.label.integrity == Integrity::Untrusted);
+        if has_untrusted || filter.labels.iter().all(|label| label.integrity == Integrity::Trusted) {
             let label = self.looked_at(&filter);
             return Ok(SessionSearchResult { passages, label });
         }
         // Nothing UNTRUSTED is told. So that it has no influence either, what is told is found without it.
         filter.labels = Scope::trusted(&filter.labels);
-        let ranked = self
-            .rank_chunks(&search.query, embedding.as_ref(), &filter, search.limit)
-            .await?;
+        let ranked = self.rank_chunks(&search.query, embedding.as_ref(), &filter, search.limit).await?;
         let passages = self.passages(&ranked, &filter).await?;
         let label = self.looked_at(&filter);
         Ok(SessionSearchResult { passages, label })
     }
 
     fn looked_at(&self, filter: &IndexFilter) -> Label {
-        let passing = self
-            .inner
-            .follower
-            .passing(tidegate_store::Collection::SessionRag, filter);
+        let passing = self.inner.follower.passing(tidegate_store::Collection::SessionRag, filter);
         Label::join_all(passing.into_iter().map(|(_, payload)| payload.label))
     }
 
     /// Merges hits that are neighbours, and gives each the chunks around it.
-    async fn passages(
-        &self,
-        ranked: &[(PointId, f32)],
-        filter: &IndexFilter,
-    ) -> Result<Vec<Passage>, MemoryError> {
+    async fn passages(&self, ranked: &[(PointId, f32)], filter: &IndexFilter) -> Result<Vec<Passage>, MemoryError> {
         let scores: BTreeMap<PointId, f32> = ranked.iter().copied().collect();
         let query = ChunkQuery {
             ids: Some(scores.keys().copied().collect()),
@@ -146,17 +126,11 @@ impl Memory {
         let mut wanted: BTreeMap<SourceKey, BTreeSet<u32>> = BTreeMap::new();
         for hit in &hits {
             let ordinals = wanted.entry(hit.key.clone()).or_default();
-            ordinals.extend([
-                hit.ordinal.saturating_sub(1),
-                hit.ordinal,
-                hit.ordinal.saturating_add(1),
-            ]);
+            ordinals.extend([hit.ordinal.saturating_sub(1), hit.ordinal, hit.ordinal.saturating_add(1)]);
         }
         let mut passages = Vec::new();
         for (key, ordinals) in wanted {
-            let (Some(first), Some(last)) = (ordinals.first(), ordinals.last()) else {
-                continue;
-            };
+            let (Some(first), Some(last)) = (ordinals.first(), ordinals.last()) else { continue };
             let query = ChunkQuery {
                 user: Some(key.user.clone()),
                 chat: Some(Arc::clone(&key.chat)),
@@ -166,9 +140,9 @@ impl Memory {
             };
             let around = self.inner.records.chunks(query).await?;
             // It may have been replaced meanwhile, by one of another label.
-            let around = around
-                .into_iter()
-                .filter(|chunk| ordinals.contains(&chunk.ordinal) && filter.labels.contains(&chunk.label));
+            let around = around.into_iter().filter(|chunk| {
+                ordinals.contains(&chunk.ordinal) && filter.labels.contains(&chunk.label)
+            });
             passages.extend(runs(around.collect(), &scores));
         }
         passages.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.key.cmp(&b.key)));
@@ -214,16 +188,8 @@ fn append(passage: &mut Passage, chunk: &ChunkRecord) {
     let skipped = usize::try_from(repeated).unwrap_or(usize::MAX);
     if repeated == 0 {
         // What lay between was white space: a line break if it led to another line.
-        let between = if chunk.lines.0 > passage.lines.1 {
-            "\n"
-        } else {
-            " "
-        };
-        let gap = if chunk.characters.0 > passage.characters.1 {
-            between
-        } else {
-            ""
-        };
+        let between = if chunk.lines.0 > passage.lines.1 { "\n" } else { " " };
+        let gap = if chunk.characters.0 > passage.characters.1 { between } else { "" };
         passage.text.push_str(gap);
     }
     passage.text.extend(chunk.text.chars().skip(skipped));

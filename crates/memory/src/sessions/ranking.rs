@@ -4,16 +4,15 @@ use crate::fusion::{Scores, normalise};
 use crate::index::IndexFilter;
 use crate::{Embedding, Memory, MemoryError};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 use tidegate_policy::SourceId;
 use tidegate_store::{Collection, PointId};
+use std::sync::Arc;
 
 /// How much of its neighbours' score a chunk gets: an answer stands beside what it answers.
-fn env(n: &str, d: f32) -> f32 {
-    std::env::var(n).ok().and_then(|s| s.parse().ok()).unwrap_or(d)
-}
+fn env(n:&str,d:f32)->f32{std::env::var(n).ok().and_then(|s|s.parse().ok()).unwrap_or(d)}
 
 /// The weight of the prior of a chunk's source: where several chunks fit, the source is about it.
+
 
 /// How many of a source's best chunks make its prior.
 const BEST: usize = 3;
@@ -69,11 +68,7 @@ fn with_surroundings(fused: &Scores, places: &HashMap<PointId, Place>) -> Scores
     let mut sums = Scores::new();
     let neighbour = |place: &Place, step: i64| {
         let ordinal = i64::from(place.2).checked_add(step)?;
-        let there = (
-            Arc::clone(&place.0),
-            place.1.clone(),
-            u32::try_from(ordinal).ok()?,
-        );
+        let there = (Arc::clone(&place.0), place.1.clone(), u32::try_from(ordinal).ok()?);
         by_place.get(&there).copied()
     };
     for (id, score) in fused {
@@ -81,17 +76,13 @@ fn with_surroundings(fused: &Scores, places: &HashMap<PointId, Place>) -> Scores
         let Some(place) = places.get(id) else { continue };
         for step in [-1, 1] {
             if let Some(neighbour) = neighbour(place, step) {
-                *sums.entry(neighbour).or_default() += env("NEI", 0.25) * score;
+                *sums.entry(neighbour).or_default() += env("NEI",0.25) * score;
             }
         }
     }
     for (id, sum) in &mut sums {
         if let Some((chat, source, _)) = places.get(id) {
-            *sum += env("SRC", 0.25)
-                * priors
-                    .get(&(Arc::clone(chat), source.clone()))
-                    .copied()
-                    .unwrap_or(0.0);
+            *sum += env("SRC",0.25) * priors.get(&(Arc::clone(chat), source.clone())).copied().unwrap_or(0.0);
         }
     }
     normalise(&mut sums);
@@ -103,10 +94,7 @@ fn priors(fused: &Scores, places: &HashMap<PointId, Place>) -> BTreeMap<(Arc<str
     let mut by_source: BTreeMap<(Arc<str>, SourceId), Vec<f32>> = BTreeMap::new();
     for (id, score) in fused {
         if let Some((chat, source, _)) = places.get(id) {
-            by_source
-                .entry((Arc::clone(chat), source.clone()))
-                .or_default()
-                .push(*score);
+            by_source.entry((Arc::clone(chat), source.clone())).or_default().push(*score);
         }
     }
     let mut priors: BTreeMap<_, f32> = by_source

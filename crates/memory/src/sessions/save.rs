@@ -76,9 +76,7 @@ impl Memory {
         }
         // What stands in a source of a higher label was replaced by one that knows nothing of it; still its name is
         // not lowered.
-        let label = earlier
-            .as_ref()
-            .map_or(scope.label, |earlier| earlier.label.join(scope.label));
+        let label = earlier.as_ref().map_or(scope.label, |earlier| earlier.label.join(scope.label));
         let now_ms = self.now_ms();
         let whole = whole_text(&passages);
         let mut chunks = self.chunks_of(&key, passages, label, now_ms)?;
@@ -129,21 +127,10 @@ impl Memory {
                     .collect::<Vec<_>>()
             }
             Passages::Pieces(given) => {
-                let language = language_of(
-                    &given
-                        .iter()
-                        .map(|piece| piece.text.as_str())
-                        .collect::<Vec<_>>()
-                        .join("\n"),
-                );
+                let language = language_of(&given.iter().map(|piece| piece.text.as_str()).collect::<Vec<_>>().join("\n"));
                 let (mut line, mut character) = (1_u32, 0_u64);
                 let mut cut = Vec::with_capacity(given.len());
-                for SavedPiece {
-                    text,
-                    context,
-                    time_ms,
-                } in given
-                {
+                for SavedPiece { text, context, time_ms } in given {
                     let newlines = u32::try_from(text.matches('\n').count()).unwrap_or(u32::MAX);
                     let last = line.saturating_add(newlines);
                     let end = character + text.chars().count() as u64;
@@ -193,10 +180,7 @@ impl Memory {
         let (all, mut done) = (chunks.len(), 0);
         let mut failed: Vec<(u32, EmbedderError)> = Vec::new();
         for batch in chunks.chunks_mut(settings.batch.max(1)) {
-            let texts: Vec<String> = batch
-                .iter()
-                .map(|chunk| chunk_text(&chunk.context, &chunk.text))
-                .collect();
+            let texts: Vec<String> = batch.iter().map(|chunk| chunk_text(&chunk.context, &chunk.text)).collect();
             let count = texts.len();
             match self.try_embed(&texts, label, &work).await {
                 Ok(vectors) => take(batch, vectors),
@@ -239,11 +223,7 @@ impl Memory {
         loop {
             let quiet = EmbedWork::until(Arc::clone(&work.cancel));
             match self.vectors_of_all(texts.to_vec(), label, quiet).await {
-                Err(EmbedderError::Failed { transient: true, .. })
-                    if attempt < self.inner.settings.attempts =>
-                {
-                    attempt += 1
-                }
+                Err(EmbedderError::Failed { transient: true, .. }) if attempt < self.inner.settings.attempts => attempt += 1,
                 done => return done,
             }
         }
@@ -268,18 +248,18 @@ fn take(chunks: &mut [ChunkRecord], vectors: Vec<Option<Vectors>>) {
 fn whole_text(passages: &Passages) -> String {
     match passages {
         Passages::Text(text) => text.clone(),
-        Passages::Pieces(pieces) => pieces
-            .iter()
-            .map(|piece| piece.text.as_str())
-            .collect::<Vec<_>>()
-            .join("\n"),
+        Passages::Pieces(pieces) => pieces.iter().map(|piece| piece.text.as_str()).collect::<Vec<_>>().join("\n"),
     }
 }
 
 /// The same chunk of the same source has the same id for ever.
 fn chunk_id(key: &SourceKey, ordinal: u32) -> Uuid {
     crate::ids::uuid_of(&serde_json::json!([
-        "chunk", key.user, *key.chat, key.source, ordinal
+        "chunk",
+        key.user,
+        *key.chat,
+        key.source,
+        ordinal
     ]))
 }
 

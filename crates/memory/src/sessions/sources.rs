@@ -48,11 +48,7 @@ impl Memory {
     /// # Errors
     /// [`MemoryError::UnknownSource`] for one that is not there, belongs to another session, or may not be seen: the
     /// answer is the same. [`MemoryError::WriteDown`] for one that may be seen and not changed from here.
-    pub async fn delete_session_source(
-        &self,
-        scope: &Scope,
-        source: &SourceId,
-    ) -> Result<Deleted, MemoryError> {
+    pub async fn delete_session_source(&self, scope: &Scope, source: &SourceId) -> Result<Deleted, MemoryError> {
         let visible = scope.visible(self.inner.settings.recall);
         let found = self.visible_source(scope, source, &visible).await?;
         if !scope.label.is_within(found.label) {
@@ -95,17 +91,12 @@ impl Memory {
         let resources = self.inner.records.resources(SourceQuery::default()).await?;
         let mut last: std::collections::BTreeMap<(UserId, Arc<str>), i64> = std::collections::BTreeMap::new();
         let of_sources = sources.into_iter().map(|source| (source.key, source.saved_ms));
-        let of_resources = resources
-            .into_iter()
-            .map(|resource| (resource.key, resource.changed_ms));
+        let of_resources = resources.into_iter().map(|resource| (resource.key, resource.changed_ms));
         for (SourceKey { user, chat, .. }, time_ms) in of_sources.chain(of_resources) {
             let last = last.entry((user, chat)).or_insert(time_ms);
             *last = (*last).max(time_ms);
         }
-        Ok(last
-            .into_iter()
-            .map(|((user, chat), time_ms)| (user, chat, time_ms))
-            .collect())
+        Ok(last.into_iter().map(|((user, chat), time_ms)| (user, chat, time_ms)).collect())
     }
 
     /// The source, if it is there and may be seen.
@@ -120,10 +111,7 @@ impl Memory {
             chat: Arc::clone(&scope.chat),
             source: source.clone(),
         };
-        let found = self
-            .source(&key)
-            .await?
-            .filter(|found| visible.contains(&found.label));
+        let found = self.source(&key).await?.filter(|found| visible.contains(&found.label));
         found.ok_or_else(|| MemoryError::UnknownSource {
             source_id: source.as_str().to_owned(),
         })

@@ -7,99 +7,16 @@ use std::collections::BTreeSet;
 /// Words that turn a sentence around, in the languages that have stemmers, without accents.
 const NEGATIONS: &[&str] = &[
     // English
-    "not",
-    "no",
-    "never",
-    "none",
-    "neither",
-    "nor",
-    "cannot",
-    "without",
-    "nobody",
-    "nothing",
-    "nowhere",
-    "hardly",
-    "stopped",
-    "quit",
-    "refuses",
-    "unlike",
-    "longer",
-    "except", // German, Dutch
-    "nicht",
-    "kein",
-    "keine",
-    "keinen",
-    "keinem",
-    "keiner",
-    "keines",
-    "nie",
-    "niemals",
-    "ohne",
-    "weder",
-    "niet",
-    "geen",
-    "nooit",
-    "zonder", // Romance
-    "ne",
-    "pas",
-    "jamais",
-    "sans",
-    "aucun",
-    "aucune",
-    "ni",
-    "rien",
-    "sin",
-    "nunca",
-    "jamas",
-    "ningun",
-    "ninguna",
-    "nada",
-    "non",
-    "mai",
-    "senza",
-    "nessun",
-    "nessuna",
-    "nao",
-    "sem",
-    "nem",
-    "nenhum",
-    "nenhuma",
-    "nu",
-    "fara",
-    "niciodata",
+    "not", "no", "never", "none", "neither", "nor", "cannot", "without", "nobody", "nothing", "nowhere", "hardly",
+    "stopped", "quit", "refuses", "unlike", "longer", "except", // German, Dutch
+    "nicht", "kein", "keine", "keinen", "keinem", "keiner", "keines", "nie", "niemals", "ohne", "weder", "niet", "geen",
+    "nooit", "zonder", // Romance
+    "ne", "pas", "jamais", "sans", "aucun", "aucune", "ni", "rien", "sin", "nunca", "jamas", "ningun", "ninguna", "nada",
+    "non", "mai", "senza", "nessun", "nessuna", "nao", "sem", "nem", "nenhum", "nenhuma", "nu", "fara", "niciodata",
     // Nordic, Hungarian, Turkish
-    "ikke",
-    "inte",
-    "aldrig",
-    "aldri",
-    "ingen",
-    "inget",
-    "uden",
-    "uten",
-    "utan",
-    "ei",
-    "eivat",
-    "emme",
-    "koskaan",
-    "ilman",
-    "nem",
-    "soha",
-    "nelkul",
-    "degil",
-    "yok",
-    "hayir",
-    "asla", // Russian, Greek
-    "не",
-    "нет",
-    "никогда",
-    "без",
-    "ни",
-    "δεν",
-    "μην",
-    "οχι",
-    "ποτε",
-    "χωρις",
-    "لا",
+    "ikke", "inte", "aldrig", "aldri", "ingen", "inget", "uden", "uten", "utan", "ei", "eivat", "emme", "koskaan", "ilman", "nem", "soha",
+    "nelkul", "degil", "yok", "hayir", "asla", // Russian, Greek
+    "не", "нет", "никогда", "без", "ни", "δεν", "μην", "οχι", "ποτε", "χωρις", "لا",
 ];
 
 /// The same, where they are no words of their own.
@@ -120,8 +37,7 @@ fn numbers(text: &str) -> BTreeSet<String> {
     let characters: Vec<char> = text.chars().chain([' ']).collect();
     for (place, character) in characters.iter().enumerate() {
         let next_is_digit = characters.get(place + 1).is_some_and(|next| next.is_numeric());
-        if character.is_numeric() || (matches!(character, '-' | '−') && current.is_empty() && next_is_digit)
-        {
+        if character.is_numeric() || (matches!(character, '-' | '−') && current.is_empty() && next_is_digit) {
             current.push(if *character == '−' { '-' } else { *character });
         } else if !current.is_empty() && next_is_digit && matches!(character, '.' | ',' | ':' | '/' | '-') {
             current.push(*character);
@@ -130,51 +46,12 @@ fn numbers(text: &str) -> BTreeSet<String> {
         }
     }
     const WORDS: [&str; 32] = [
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "twenty",
-        "thirty",
-        "hundred",
-        "thousand",
-        "million",
-        "zwei",
-        "drei",
-        "vier",
-        "deux",
-        "trois",
-        "quatre",
-        "dos",
-        "tres",
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-        "sunday",
+        "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "twenty",
+        "thirty", "hundred", "thousand", "million", "zwei", "drei", "vier", "deux", "trois", "quatre", "dos", "tres",
+        "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
     ];
     const MONTHS: [&str; 12] = [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
+        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
         "december",
     ];
     numbers.extend(
@@ -191,7 +68,10 @@ fn negations(text: &str) -> usize {
         .map(|word| fold(&word.replace('\u{2019}', "'")))
         .filter(|word| NEGATIONS.contains(&word.as_str()) || word.ends_with("n't"))
         .count();
-    let in_parts: usize = NEGATING_PARTS.iter().map(|part| text.matches(part).count()).sum();
+    let in_parts: usize = NEGATING_PARTS
+        .iter()
+        .map(|part| text.matches(part).count())
+        .sum();
     in_words.saturating_add(in_parts)
 }
 
@@ -199,15 +79,11 @@ fn negations(text: &str) -> usize {
 fn differs_in_name(left: &str, right: &str) -> bool {
     let (of_left, of_right) = (names(left), names(right));
     let (words_left, words_right) = (word_set(left), word_set(right));
-    of_left.iter().any(|name| !words_right.contains(name))
-        || of_right.iter().any(|name| !words_left.contains(name))
+    of_left.iter().any(|name| !words_right.contains(name)) || of_right.iter().any(|name| !words_left.contains(name))
 }
 
 fn word_set(text: &str) -> BTreeSet<String> {
-    words(text)
-        .into_iter()
-        .map(|word| without_possessive(&word))
-        .collect()
+    words(text).into_iter().map(|word| without_possessive(&word)).collect()
 }
 
 fn without_possessive(word: &str) -> String {
@@ -226,8 +102,7 @@ fn names(text: &str) -> BTreeSet<String> {
             let other_capital = characters.any(char::is_uppercase);
             // "I" is a word of its own. The first word of a sentence has its capital anyway, and may be a name all
             // the same, unless it is one of those that only hold sentences together.
-            let is_name = other_capital
-                || (first_is_capital && (place > 0 || !super::is_stop_word(&word.to_lowercase())));
+            let is_name = other_capital || (first_is_capital && (place > 0 || !super::is_stop_word(&word.to_lowercase())));
             if word.chars().count() > 1 && is_name {
                 names.extend(words(word).iter().map(|word| without_possessive(word)));
             }

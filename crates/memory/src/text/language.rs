@@ -77,12 +77,7 @@ impl Language {
 pub(crate) fn language_of(text: &str) -> Language {
     // The beginning tells it; a long text is not read to its end for that.
     let beginning: String = text.chars().take(2_000).collect();
-    if beginning
-        .chars()
-        .filter(|character| character.is_alphabetic())
-        .count()
-        < SHORTEST
-    {
+    if beginning.chars().filter(|character| character.is_alphabetic()).count() < SHORTEST {
         return Language::ENGLISH;
     }
     let detector = Detector::with_allowlist(ROWS.iter().map(|row| row.language).collect());

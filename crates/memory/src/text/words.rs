@@ -72,10 +72,7 @@ pub(crate) fn fold(word: &str) -> String {
     if word.is_ascii() {
         return word.to_owned();
     }
-    word.nfd()
-        .filter(|character| !is_combining_mark(*character))
-        .nfc()
-        .collect()
+    word.nfd().filter(|character| !is_combining_mark(*character)).nfc().collect()
 }
 
 /// Whether the script is written without spaces between words (or, as Hangul, joins words with their endings).
