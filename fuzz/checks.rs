@@ -41,7 +41,9 @@ pub(crate) fn policy_file(text: &str) {
                 let evaluation = gate.judge(Flow::Answer(&answer), session);
                 assert_eq!(evaluation, gate.judge(Flow::Answer(&answer), session));
                 assert!(evaluation.is_allowed() || evaluation.rule.is_some());
-                gate.redactor(&evaluation).expect("its own rules").parts(&[text, "more"]);
+                gate.redactor(&evaluation)
+                    .expect("its own rules")
+                    .parts(&[text, "more"]);
             }
         }
     }
@@ -58,7 +60,9 @@ pub(crate) fn regex(text: &str) {
     let Ok(rules) = RuleSet::parse("fuzz.toml", &file) else {
         return;
     };
-    let redactor = rules.redactor(tidegate_policy::Hook::PreOutput, &["r".into()]).expect("the rule");
+    let redactor = rules
+        .redactor(tidegate_policy::Hook::PreOutput, &["r".into()])
+        .expect("the rule");
     let whole = redactor.text(text);
     assert_eq!(whole.by.is_empty(), whole.text == text);
     let middle = text.floor_char_boundary(text.len() / 2);
@@ -71,7 +75,11 @@ pub(crate) fn regex(text: &str) {
 /// A path, with a pattern that may make it PUBLIC.
 pub(crate) fn path(text: &str) {
     let (pattern, path) = halves(text);
-    let rules = PathRules::builder("/w").own("/w/own").own("/data").pattern(pattern, Classification::Public).build();
+    let rules = PathRules::builder("/w")
+        .own("/w/own")
+        .own("/data")
+        .pattern(pattern, Classification::Public)
+        .build();
     let Ok(rules) = rules else {
         return;
     };
@@ -101,7 +109,11 @@ pub(crate) fn url(text: &str) {
         let again: url::Url = url.as_str().parse().expect("a URL as it was written");
         assert_eq!(label, rules.classify(&again), "{url}");
         if url.host().is_none() {
-            assert_eq!((label.source, label.sink), (Label::UNREADABLE, Classification::Public), "{url}");
+            assert_eq!(
+                (label.source, label.sink),
+                (Label::UNREADABLE, Classification::Public),
+                "{url}"
+            );
         }
     }
     // A host is matched by itself, in whichever spelling.
@@ -113,14 +125,19 @@ pub(crate) fn url(text: &str) {
     }
     tidegate_policy::default_provider_clearance(&url);
     let logged = tidegate_policy::logged_url(address);
-    assert!(!logged.contains(['?', '#']) && !logged.contains(char::is_control), "{logged}");
+    assert!(
+        !logged.contains(['?', '#']) && !logged.contains(char::is_control),
+        "{logged}"
+    );
 }
 
 /// What an owner writes.
 pub(crate) fn licence(text: &str) {
     let mut ledger = ProvenanceLedger::default();
     ledger.owner_text(text);
-    assert!(!ledger.is_owner_named("nobody-wrote-this@example.invalid") || text.contains("nobody-wrote-this"));
+    assert!(
+        !ledger.is_owner_named("nobody-wrote-this@example.invalid") || text.contains("nobody-wrote-this")
+    );
 }
 
 /// A value and a text.

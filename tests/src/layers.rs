@@ -4,9 +4,10 @@
 //! are held to it, for every platform and feature; dev-dependencies are outside, since what only tests use cannot
 //! reach a program.
 
-use crate::{File, WorkspaceError, cargo, root};
+use crate::{File, WorkspaceError, cargo, files, root};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// What the rule has to know of a crate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,13 +60,27 @@ pub enum LayerFinding {
 
 /// What `cargo metadata` says of the members of the workspace, in the order of their names.
 pub fn layers() -> Result<Vec<Layer>, WorkspaceError> {
-    // Without the dependencies' own metadata: it answers from the manifests alone, with no network and no lock file.
-    let metadata = MetadataCommand::new()
-        .cargo_path(cargo())
-        .current_dir(root())
-        .no_deps()
-        .exec()?;
-    Ok(members(&metadata))
+    let mut layers = members(&metadata_of(root())?);
+    // Packages that cannot be members, such as fuzz targets, are workspaces of their own and keep the levels all the same.
+    for file in files()?.iter().filter(|file| file.path.ends_with("/Cargo.toml")) {
+        let is_root = file.text.lines().any(|line| line.trim() == "[workspace]");
+        if let (true, Some((folder, _))) = (is_root, file.path.rsplit_once('/')) {
+            let others = members(&metadata_of(&root().join(folder))?);
+            layers.extend(others.into_iter().map(|layer| Layer {
+                manifest: format!("{folder}/{}", layer.manifest),
+                ..layer
+            }));
+        }
+    }
+    layers.sort_by(|left, right| left.name.cmp(&right.name));
+    Ok(layers)
+}
+
+/// Without the dependencies' own metadata: it answers from the manifests alone, with no network and no lock file.
+fn metadata_of(folder: &Path) -> Result<Metadata, WorkspaceError> {
+    let mut command = MetadataCommand::new();
+    command.cargo_path(cargo()).current_dir(folder).no_deps();
+    Ok(command.exec()?)
 }
 
 /// The members of the workspace that `metadata` describes.

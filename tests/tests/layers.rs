@@ -5,7 +5,7 @@ use tidegate_tests::layers::{Layer, LayerFinding, check, layers, members};
 use tidegate_tests::{File, WorkspaceError, files, listing};
 
 /// The crates of the design with their levels, and whether each is there yet. A new crate gets a row.
-const DESIGN: [(&str, u64, bool); 19] = [
+const DESIGN: [(&str, u64, bool); 20] = [
     ("tidegate-policy", 0, true),
     ("tidegate-message", 1, true),
     ("tidegate-prompt", 2, true),
@@ -14,7 +14,7 @@ const DESIGN: [(&str, u64, bool); 19] = [
     ("tidegate-providers", 2, true),
     ("tidegate-core", 3, true),
     ("tidegate-builtins", 3, true),
-    ("tidegate-memory", 3, false),
+    ("tidegate-memory", 3, true),
     ("tidegate-mcp", 3, false),
     ("tidegate-qdrant", 4, false),
     ("tidegate-embed", 4, false),
@@ -25,6 +25,7 @@ const DESIGN: [(&str, u64, bool); 19] = [
     ("tidegate-cli", 6, true),
     ("xtask", 7, true),
     ("tidegate-tests", 7, true),
+    ("tidegate-fuzz", 7, true),
 ];
 
 #[test]

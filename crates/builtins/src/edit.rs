@@ -2,8 +2,8 @@
 
 use crate::content::{FileState, Lines};
 use crate::error::Failure;
-use crate::path::shown;
-use crate::place::Target;
+use crate::path::{parse_file, shown};
+use crate::place::{Target, resources};
 use crate::read::{Content, look_again, read, source};
 use crate::tool::{FileTool, Preparation, definition, local_write};
 use crate::write::{aim, parse_writable, require_size};
@@ -51,6 +51,13 @@ impl FileTool for EditFile {
         let definition =
             definition::<Arguments>("edit_file", include_str!("../templates/edit_file.txt"), &["path"]);
         local_write(definition, &["old_text", "new_text", "replace_all"])
+    }
+
+    fn touches(workspace: &Workspace, arguments: &Arguments) -> Option<Vec<Resource>> {
+        let asked = parse_file(&arguments.path, &workspace.roots()).ok()?;
+        let mut touches = vec![source(&asked, workspace.level(&asked))];
+        touches.extend(resources(&asked, &workspace.classify(&asked), Label::BOTTOM));
+        Some(touches)
     }
 
     fn prepare(workspace: Arc<Workspace>, arguments: Arguments, context: CallContext) -> Preparation {

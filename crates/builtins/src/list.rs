@@ -49,6 +49,10 @@ impl FileTool for ListFiles {
         definition::<Arguments>("list_files", include_str!("../templates/list_files.txt"), &[])
     }
 
+    fn touches(workspace: &Workspace, arguments: &Arguments) -> Option<Vec<Resource>> {
+        Scope::touches(workspace, arguments.path.as_deref())
+    }
+
     fn prepare(workspace: Arc<Workspace>, arguments: Arguments, context: CallContext) -> Preparation {
         Box::pin(async move {
             let pattern = arguments.pattern.as_deref().map(Pattern::new).transpose()?;
@@ -160,6 +164,18 @@ impl Scope {
             label,
         }];
         Ok(Self { asked, at, resources })
+    }
+
+    /// What looking at `path` touches as far as the path tells.
+    pub(crate) fn touches(workspace: &Workspace, path: Option<&str>) -> Option<Vec<Resource>> {
+        let asked = match path {
+            None => PathBuf::new(),
+            Some(text) => parse(text, &workspace.roots()).ok()?.path,
+        };
+        Some(vec![Resource::Source {
+            what: Workspace::reference(&asked),
+            label: workspace.level(&asked),
+        }])
     }
 
     /// The place itself, whatever it was called.

@@ -38,6 +38,11 @@ impl FileTool for ReadFile {
         definition::<Arguments>("read_file", include_str!("../templates/read_file.txt"), &[])
     }
 
+    fn touches(workspace: &Workspace, arguments: &Arguments) -> Option<Vec<Resource>> {
+        let asked = parse_file(&arguments.path, &workspace.roots()).ok()?;
+        Some(vec![source(&asked, workspace.level(&asked))])
+    }
+
     fn prepare(workspace: Arc<Workspace>, arguments: Arguments, context: CallContext) -> Preparation {
         Box::pin(async move {
             let asked = parse_file(&arguments.path, &workspace.roots())

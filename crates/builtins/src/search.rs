@@ -67,6 +67,10 @@ impl FileTool for SearchFiles {
         definition::<Arguments>("search_files", include_str!("../templates/search_files.txt"), &[])
     }
 
+    fn touches(workspace: &Workspace, arguments: &Arguments) -> Option<Vec<Resource>> {
+        Scope::touches(workspace, arguments.path.as_deref())
+    }
+
     fn prepare(workspace: Arc<Workspace>, arguments: Arguments, context: CallContext) -> Preparation {
         Box::pin(async move {
             let expression = RegexBuilder::new(&arguments.pattern)

@@ -12,9 +12,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use tidegate_message::ToolSpec;
-use tidegate_policy::{ActionClass, Classification, Label, Role, RowFields, ToolIntegrity, ToolPolicy};
+use tidegate_policy::{
+    ActionClass, Classification, Label, Resource, Role, RowFields, ToolIntegrity, ToolPolicy,
+};
 use tidegate_tools::{
-    BoxFuture, CallContext, PreparedCall, Tool, ToolDefinition, ToolError, arguments_schema,
+    BoxFuture, CallContext, PreparedCall, Tool, ToolDefinition, ToolError, ToolOutput, arguments_schema,
 };
 
 /// The file tools over `workspace`: `read_file`, `write_file`, `edit_file`, `list_files`, `search_files`, all for
@@ -39,6 +41,9 @@ pub(crate) trait FileTool: Send + Sync + 'static {
 
     /// What it is.
     fn definition() -> ToolDefinition;
+
+    /// What a call touches as far as its path alone tells, whatever is there; none if the path cannot be read.
+    fn touches(workspace: &Workspace, arguments: &Self::Arguments) -> Option<Vec<Resource>>;
 
     /// Resolves arguments to the files they name.
     fn prepare(workspace: Arc<Workspace>, arguments: Self::Arguments, context: CallContext) -> Preparation;
@@ -117,7 +122,42 @@ impl<T: FileTool> Tool for Over<T> {
             let arguments = serde_json::from_value(Value::Object(arguments)).map_err(|error| {
                 ToolError::new(format!("arguments of {}: {error}", self.definition.spec.name))
             })?;
-            Ok(T::prepare(Arc::clone(&self.workspace), arguments, context.clone()).await?)
+            let touches = T::touches(&self.workspace, &arguments);
+            let prepared = T::prepare(Arc::clone(&self.workspace), arguments, context.clone()).await;
+            match (prepared, touches) {
+                (Ok(call), _) => Ok(call),
+                (Err(failure), Some(resources))
+                    if !failure.label.can_flow_to(context.label.classification) =>
+                {
+                    let call: Box<dyn PreparedCall> = Box::new(FailedCall {
+                        resources,
+                        failure: failure.into(),
+                    });
+                    Ok(call)
+                }
+                (Err(failure), _) => Err(failure.into()),
+            }
         })
+    }
+}
+
+/// A call that has failed, of which nobody hears before it runs. That it failed tells of something above the context:
+/// whether it is judged, asked about and begun must not depend on that.
+struct FailedCall {
+    resources: Vec<Resource>,
+    failure: ToolError,
+}
+
+impl PreparedCall for FailedCall {
+    fn resources(&self) -> &[Resource] {
+        &self.resources
+    }
+
+    fn reread(&mut self) -> BoxFuture<'_, Result<Vec<Resource>, ToolError>> {
+        Box::pin(std::future::ready(Ok(self.resources.clone())))
+    }
+
+    fn run(self: Box<Self>, _: CallContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
+        Box::pin(std::future::ready(Err(self.failure)))
     }
 }

@@ -3,7 +3,7 @@
 use crate::content::WHOLE;
 use crate::error::Failure;
 use crate::path::{is_temporary_name, parse_file, shown};
-use crate::place::{Aim, Target};
+use crate::place::{Aim, Target, resources};
 use crate::stop::blocking;
 use crate::tool::{FileTool, Preparation, definition, local_write};
 use crate::{FileError, Workspace};
@@ -36,6 +36,11 @@ impl FileTool for WriteFile {
             &["path"],
         );
         local_write(definition, &["content"])
+    }
+
+    fn touches(workspace: &Workspace, arguments: &Arguments) -> Option<Vec<Resource>> {
+        let asked = parse_file(&arguments.path, &workspace.roots()).ok()?;
+        Some(resources(&asked, &workspace.classify(&asked), Label::BOTTOM))
     }
 
     fn prepare(workspace: Arc<Workspace>, arguments: Arguments, context: CallContext) -> Preparation {

@@ -106,6 +106,9 @@ pub(crate) struct RunArgs {
     /// Finish the session's interrupted turn; with nothing to finish, print its last answer.
     #[arg(long, requires = "session")]
     pub(crate) resume: bool,
+    /// Grant this call that waits, and go on with it; may be given more than once.
+    #[arg(long, value_name = "ID", requires = "resume")]
+    pub(crate) approve: Vec<ApprovalId>,
     /// How the model is chosen: auto, auto_pro, a tier (LITE, FLASH, PRO) or provider:model.
     #[arg(long, value_name = "POLICY")]
     pub(crate) model_policy: Option<ModelPolicy>,
@@ -283,6 +286,11 @@ pub(crate) enum PolicyCommand {
     },
     /// Show what the gate would say to a call; nothing is run.
     Simulate(SimulateArgs),
+    /// Let exactly the bytes of a refused call go exactly there, once: shows them and asks.
+    Release {
+        /// The id of the decision that refused it by no-write-down.
+        event: EventId,
+    },
     /// Judge recorded traces step by step, as a session would.
     Replay(TracesArgs),
     /// Explain a decision: what wanted to flow where, which rule decided, what would make it possible.

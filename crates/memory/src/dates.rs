@@ -43,6 +43,11 @@ impl Period {
         }
         Ok(Self { from_ms, to_ms })
     }
+
+    /// Whether a time, in milliseconds since 1970 (UTC), belongs to it.
+    pub fn holds(self, time_ms: i64) -> bool {
+        self.from_ms.is_none_or(|from| from <= time_ms) && self.to_ms.is_none_or(|to| time_ms <= to)
+    }
 }
 
 fn bounds(what: &'static str, given: &str) -> Result<Bounds, MemoryError> {

@@ -103,7 +103,7 @@ impl Embedder for HashedEmbedder {
 
     fn dense_share(&self) -> f32 {
         // It sees nothing that the words do not, but for words that only look alike.
-        0.2
+        0.05
     }
 
     fn embed_documents(

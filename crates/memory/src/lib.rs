@@ -18,6 +18,7 @@ mod reembed;
 mod sessions;
 mod settings;
 mod text;
+mod tools;
 
 use blocking::off_thread;
 
@@ -42,6 +43,7 @@ pub use sessions::{
     Deleted, Passage, Passages, Saved, SavedPiece, SessionSearch, SessionSearchResult, SourceListing,
 };
 pub use settings::{MemorySettings, Mode, Recall, Scope};
+pub use tools::{SessionOwner, memory_tools};
 
 /// Checks a number that was given.
 pub(crate) fn bounds(what: &'static str, given: usize, most: usize) -> Result<(), MemoryError> {

@@ -92,7 +92,7 @@ impl MemoryBuilder {
             }
             Some(_) => {}
             None => {
-                self.records.commit(vec![RecordWrite::SetModel(given.clone())]).await?;
+                self.records.write(vec![RecordWrite::SetModel(given.clone())]).await?;
             }
         }
         let follower = Follower::new(Arc::clone(&self.records), self.index, given);
@@ -168,7 +168,7 @@ impl Memory {
 
     /// Commits and makes it searchable.
     pub(crate) async fn commit(&self, writes: Vec<RecordWrite>) -> Result<RecordsCommit, MemoryError> {
-        let done = self.inner.records.commit(writes).await?;
+        let done = self.inner.records.write(writes).await?;
         self.inner.follower.catch_up().await?;
         Ok(done)
     }

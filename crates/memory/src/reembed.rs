@@ -50,7 +50,7 @@ pub async fn reembed(
             progress(done.min(all), all);
         }
     }
-    records.commit(vec![RecordWrite::SetModel(model.clone())]).await?;
+    records.write(vec![RecordWrite::SetModel(model.clone())]).await?;
     progress(all, all);
     Ok(done)
 }
@@ -85,7 +85,7 @@ async fn stage(
             },
         })
         .collect();
-    records.commit(writes).await?;
+    records.write(writes).await?;
     Ok(())
 }
 

@@ -8,7 +8,8 @@ use tidegate_policy::{
 };
 
 /// One fact about a session, stored in order and broadcast. Monitor, command line, audit, tests and
-/// crash recovery read the same events. It never holds message content.
+/// crash recovery read the same events. It holds no message content, but for the owner's own words where check 7 says
+/// which of them license a call, or do not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// The session.

@@ -226,6 +226,7 @@ impl<'a> Call<'a> {
             produced_by: self.taint.label(),
             resources: &self.resources,
             granted: false,
+            released: false,
             integrity: None,
             facts: CallFacts {
                 arguments: Some(self.arguments),

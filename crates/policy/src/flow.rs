@@ -59,6 +59,23 @@ pub enum Flow<'a> {
     McpToolCall(&'a McpFlow<'a>),
 }
 
+impl Flow<'_> {
+    /// Its kind.
+    pub fn kind(&self) -> FlowKind {
+        match self {
+            Self::ToolCall(_) => FlowKind::ToolCall,
+            Self::Response(_) => FlowKind::Response,
+            Self::Model(_) => FlowKind::Model,
+            Self::Context(_) => FlowKind::Context,
+            Self::Answer(_) => FlowKind::Answer,
+            Self::SecretAccess(_) => FlowKind::SecretAccess,
+            Self::SessionReset(_) => FlowKind::SessionReset,
+            Self::AgentInvocation(_) => FlowKind::AgentInvocation,
+            Self::McpToolCall(_) => FlowKind::McpToolCall,
+        }
+    }
+}
+
 /// The kind of a [`Flow`], as events name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -239,6 +256,10 @@ pub struct ToolCallFlow<'a> {
     /// Whether the owner granted exactly this call: this id with these arguments, resolved to these resources.
     /// The caller vouches for that. It satisfies the rules that ask and no other.
     pub granted: bool,
+    /// Whether the owner released exactly what this call would send to exactly where it would send it. The caller
+    /// vouches for that. It satisfies no-write-down and no other rule, and only where what moves is TRUSTED: nothing that
+    /// is read can bring a release about.
+    pub released: bool,
     /// What integrity by value is judged from (check 7); none where it does not apply.
     pub integrity: Option<IntegrityFacts<'a>>,
     /// What custom rules may look at beyond that.

@@ -18,6 +18,7 @@ use custom::{
     AgentSubject, CallSubject, ContextSubject, McpSubject, OutputSubject, ResetSubject, ResponseSubject,
     SecretSubject, Subject,
 };
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use wording::shown;
 
@@ -47,6 +48,8 @@ pub mod rule {
     pub const PROVIDER_CLEARANCE: &str = "provider-clearance";
     /// Check 10: secrets go only where they may.
     pub const SECRET_SCOPE: &str = "secret-scope";
+    /// The gate itself failed: nothing is let through on that.
+    pub const INTERNAL_ERROR: &str = "internal-error";
     /// A blocked MCP server is not called, nor a tool of it that changed since the owner approved it.
     pub const MCP_STATUS: &str = "mcp-status";
 
@@ -65,6 +68,7 @@ pub mod rule {
         SECRET_SCOPE,
         PROVIDER_CLEARANCE,
         MCP_STATUS,
+        INTERNAL_ERROR,
     ];
 }
 
@@ -152,7 +156,13 @@ impl Gate {
     }
 
     /// Judges one flow. The same flow in the same session always has the same evaluation.
+    ///
+    /// A fault of the gate itself is a refusal ([`rule::INTERNAL_ERROR`]), never a permission.
     pub fn judge(&self, flow: Flow<'_>, session: SessionFacts<'_>) -> Evaluation {
+        guarded(flow.kind(), session.taint.label(), || self.judged(flow, session))
+    }
+
+    fn judged(&self, flow: Flow<'_>, session: SessionFacts<'_>) -> Evaluation {
         let taint = session.taint.label();
         match flow {
             Flow::ToolCall(call) => {
@@ -346,6 +356,35 @@ impl Judging<'_> {
     }
 }
 
+/// The evaluation, or a refusal if making it panics.
+fn guarded(flow: FlowKind, taint: Label, judge: impl FnOnce() -> Evaluation) -> Evaluation {
+    // Nothing is kept of an evaluation that was not finished, and the gate has no state.
+    catch_unwind(AssertUnwindSafe(judge)).unwrap_or_else(|_| {
+        let rule = RuleId::from(rule::INTERNAL_ERROR);
+        Evaluation {
+            flow,
+            decision: Decision::Block,
+            rule: Some(rule.clone()),
+            rules: vec![RuleTrace {
+                rule,
+                outcome: RuleOutcome::Refused,
+                why: "the gate failed while it judged this".into(),
+            }],
+            taint_before: taint,
+            taint_after: taint,
+            // Nothing is known of what moves.
+            label: Label::UNREADABLE,
+            redactions: Vec::new(),
+            explanation: Some(
+                "the gate failed inside while it judged this, so it is refused\n  \
+                 possible: report it as a fault of the program, with the rules in use"
+                    .into(),
+            ),
+            told: Some("This was refused because of a fault inside the program.".into()),
+        }
+    })
+}
+
 /// A rule as one of the stages a flow of kind `F` passes.
 struct Stage<F> {
     rule: &'static str,
@@ -418,5 +457,23 @@ impl Evaluation {
         if decision == Decision::Block {
             self.redactions.clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_of_the_gate_is_a_refusal() {
+        let taint = Label::trusted(crate::Classification::Internal);
+        let evaluation = guarded(FlowKind::Answer, taint, || panic!("a fault"));
+        assert_eq!(evaluation.decision, Decision::Block);
+        assert_eq!(
+            evaluation.rule.as_ref().map(RuleId::as_str),
+            Some(rule::INTERNAL_ERROR)
+        );
+        assert_eq!((evaluation.taint_before, evaluation.taint_after), (taint, taint));
+        assert!(!evaluation.for_model().is_empty());
     }
 }

@@ -3,7 +3,9 @@
 
 mod content;
 mod given;
+mod inside;
 mod judge;
+mod meaning;
 mod moment;
 mod naming;
 mod scope;

@@ -5,6 +5,11 @@
 //! after. Nothing here does I/O, reads a clock or asks a model, so the same question always gets the
 //! same answer: running, simulating, replaying and explaining are one function.
 //!
+//! After its own rules the gate looks at the custom ones of `[[policy.rules]]`: a [`RuleSet`], asked at the
+//! [`Hook`] of each flow, which can refuse, ask, and take things out of texts ([`Redactor`]). [`SecretScopes`] say
+//! where secrets may go; a [`Scrubber`] takes their values out of results. [`KeyedHash`] stands for what logs must
+//! not hold.
+//!
 //! The crate also classifies names: [`PathRules`] gives a path its level as a source and as a sink,
 //! [`HostRules`] does so for URLs, and [`AddressKind`] tells what an IP address leads to. [`escaped`] makes
 //! any name safe to show.
@@ -14,7 +19,10 @@
 //!
 //! **Invariants**
 //! - A session's taint never falls: no function lowers a [`Taint`].
-//! - A refused flow leaves the taint as it was.
+//! - A refused flow leaves the taint as it was, unless a custom rule refused what enters for its content: that it
+//!   did tells of the content.
+//! - A custom rule lets through nothing that a built-in rule refuses, and answers no question of one.
+//! - Redaction changes texts, never labels.
 //! - Judging is total: every [`Flow`] has an [`Evaluation`], and no input makes it panic.
 //! - A grant answers a question and nothing else: it never turns a refusal into a permission.
 

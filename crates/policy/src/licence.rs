@@ -4,16 +4,20 @@
 //! which those that ask for a deed are licences ([`parse`]). [`ActionWords`] holds the vocabulary by language.
 
 mod clause;
+mod mention;
 mod numeral;
 mod parse;
 mod shape;
 mod text;
 mod words;
 
+pub(crate) use mention::SetAside;
 pub(crate) use numeral::canonical_number;
 pub(crate) use parse::{Licence, OwnerMessage, Reach};
 pub(crate) use shape::{Date, Minutes, Shape, pieces};
-pub(crate) use text::{Kind, Lexeme, Text, folded, is_mail_address, is_web_address, normalised};
+pub(crate) use text::{
+    Kind, Lexeme, Text, folded, is_file_name, is_mail_address, is_web_address, normalised,
+};
 pub use words::{ActionFamily, ActionWords, ActionWordsError, NumberRole, ObjectClass};
 pub(crate) use words::{List, Vocabulary, is_unspaced};
 

@@ -122,7 +122,8 @@ impl Redactor<'_> {
         }
         let by = self.rules.iter().zip(found);
         let by = by
-            .filter_map(|(rule, found)| found.then(|| rule.id().clone()))
+            .filter(|(_, found)| *found)
+            .map(|(rule, _)| rule.id().clone())
             .collect();
         let finds = merged(finds);
         let mut start = 0;

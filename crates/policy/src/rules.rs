@@ -30,6 +30,7 @@ mod evaluate;
 mod facts;
 mod load;
 mod model;
+mod values;
 
 pub use condition::Operator;
 pub use error::{RuleError, RuleErrors, RuleProblem};

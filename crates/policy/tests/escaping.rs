@@ -25,6 +25,7 @@ fn what_is_not_seen_as_itself_is_escaped() {
             "a\u{ad}b\u{34f}\u{3164}\u{2800}",
             r"a\u{ad}b\u{34f}\u{3164}\u{2800}",
         ),
+        ("a\u{13430}b", r"a\u{13430}b"),
         ("a\u{a0}b\u{2003}c\u{3000}d", r"a\u{a0}b\u{2003}c\u{3000}d"),
         ("\u{2028}\u{2029}", r"\u{2028}\u{2029}"),
         ("tag\u{e0041}\u{fe0f}", r"tag\u{e0041}\u{fe0f}"),

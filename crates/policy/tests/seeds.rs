@@ -2,8 +2,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::allow_attributes,
+    clippy::string_slice,
     reason = "tests fail by panicking, and the checks are shared with the fuzz targets, each of which uses one"
 )]
 
@@ -14,7 +13,9 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use std::path::{Path, PathBuf};
 
-const CHECKS: [(&str, fn(&str)); 6] = [
+type Check = fn(&str);
+
+const CHECKS: [(&str, Check); 6] = [
     ("policy_file", checks::policy_file),
     ("regex", checks::regex),
     ("path", checks::path),
@@ -76,7 +77,10 @@ enum Change {
 fn any_change() -> impl Strategy<Value = Change> {
     prop_oneof![
         any::<(Index, Index)>().prop_map(|(from, to)| Change::Remove(from, to)),
-        (any::<Index>(), prop_oneof!["\\PC{1,3}", "[\\[\\](){}*+?|\\\\^$.%/:@\"'=\n-]{1,3}", ".{1,2}"])
+        (
+            any::<Index>(),
+            prop_oneof!["\\PC{1,3}", "[\\[\\](){}*+?|\\\\^$.%/:@\"'=\n-]{1,3}", ".{1,2}"]
+        )
             .prop_map(|(at, text)| Change::Insert(at, text)),
         any::<(Index, Index)>().prop_map(|(from, to)| Change::Repeat(from, to)),
         any::<(Index, Index, Index)>().prop_map(|(seed, from, to)| Change::Cross(seed, from, to)),
@@ -100,7 +104,12 @@ fn changed(text: &str, change: &Change, seeds: &[(PathBuf, String)]) -> String {
         }
         Change::Repeat(from, to) => {
             let range = range(from, to);
-            format!("{}{}{}", &text[..range.end], &text[range.clone()], &text[range.end..])
+            format!(
+                "{}{}{}",
+                &text[..range.end],
+                &text[range.clone()],
+                &text[range.end..]
+            )
         }
         Change::Cross(seed, from, to) => {
             let (_, other) = seed.get(seeds);

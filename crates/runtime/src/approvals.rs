@@ -16,12 +16,16 @@ mod asking;
 mod decision;
 mod digest;
 mod origin;
+mod release;
 mod request;
 mod text;
 
 pub(crate) use asking::{Grant, Permission, Subject};
 pub use decision::decide_approval;
 pub(crate) use decision::decided;
+pub(crate) use digest::release_digest;
+pub(crate) use release::RELEASE;
+pub use release::Release;
 pub use request::{ApprovalRequest, ControlValue, JudgedValue, TouchedSink, TouchedSource, ValueOrigin};
 pub(crate) use text::{CHANGED, denied_by_change};
 

@@ -35,6 +35,14 @@ pub enum RuntimeError {
         /// Its kind.
         kind: &'static str,
     },
+    /// A decision whose call cannot be released.
+    #[error("what event {event} refused cannot be released: {why}")]
+    NotReleasable {
+        /// The event.
+        event: EventId,
+        /// Why, and what to do.
+        why: &'static str,
+    },
     /// Another process, or another task of this one, uses the session.
     #[error("session {session} is in use; wait until its turn is over, or start another session")]
     SessionBusy {

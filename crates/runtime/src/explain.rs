@@ -88,7 +88,8 @@ impl Runtime {
     }
 }
 
-fn calls_of(entry: &Entry) -> impl Iterator<Item = &ToolCall> {
+/// The calls of a model message.
+pub(crate) fn calls_of(entry: &Entry) -> impl Iterator<Item = &ToolCall> {
     let parts = match &entry.body {
         Body::Assistant(message) => message.parts.as_slice(),
         Body::User(_) | Body::Results(_) => &[],

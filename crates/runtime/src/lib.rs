@@ -48,12 +48,13 @@ mod session_facts;
 mod signal;
 mod simulate;
 mod tool_call;
+mod trial;
 mod turn;
 mod wiring;
 
 pub use approvals::{
-    ApprovalAnswer, ApprovalRequest, Approver, ControlValue, JudgedValue, TouchedSink, TouchedSource,
-    ValueOrigin, decide_approval,
+    ApprovalAnswer, ApprovalRequest, Approver, ControlValue, JudgedValue, Release, TouchedSink,
+    TouchedSource, ValueOrigin, decide_approval,
 };
 pub use builder::RuntimeBuilder;
 pub use cancel::CancelToken;

@@ -157,7 +157,8 @@ impl Provenance {
                 continue;
             };
             let policy = &tool.definition().policy;
-            if !policy.consequential {
+            // A fetch changes nothing, and sends its URL.
+            if !policy.consequential && !policy.integrity.egress {
                 continue;
             }
             let before = Arc::clone(&ledger);

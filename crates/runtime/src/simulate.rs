@@ -2,15 +2,11 @@
 
 use crate::open::{clearance_without_models, registry, role};
 use crate::provenance::Provenance;
-use crate::tool_call::Calls;
-use crate::{CancelToken, Runtime, RuntimeError, ids};
-use std::collections::BTreeMap;
+use crate::trial::Trial;
+use crate::{Runtime, RuntimeError, ids};
 use std::path::PathBuf;
 use tidegate_message::{ToolCall, Transcript, UserMessage};
-use tidegate_policy::{
-    CallId, Caller, Classification, Evaluation, IntegrityVerdict, Label, Taint, ToolName, UserId,
-};
-use tokio::sync::Mutex;
+use tidegate_policy::{CallId, Evaluation, IntegrityVerdict, Label, Taint, ToolName, UserId};
 
 /// A call to be tried.
 #[derive(Clone, Debug)]
@@ -70,40 +66,21 @@ impl Runtime {
         let mut provenance = Provenance::default();
         provenance.read(&shared.integrity, &transcript, &registry);
         let known = provenance.before_each(&shared.integrity, [&tool_call], &registry);
-        let taint = Taint::new(call.taint);
-        let asked = if call.attended {
-            BTreeMap::from([(tool_call.id.clone(), Vec::new())])
-        } else {
-            BTreeMap::new()
-        };
-        let cancel = CancelToken::default();
-        let calls = Calls {
+        let trial = Trial {
             shared,
-            registry: &registry,
+            registry,
             session,
-            turn,
+            user: call.user.clone(),
             role,
-            caller: Caller {
-                user: Some(call.user.as_str()),
-                role: Some(role),
-                session_name: None,
-                channel: None,
-                attended: call.attended,
-            },
-            parallel: 1,
+            taint: Taint::new(call.taint),
             clearance: clearance_without_models(shared, &call.user)?,
-            taint: &taint,
-            produced_by: call.taint,
-            known: &known,
-            cancel: &cancel,
-            approver: None,
-            asked: &asked,
-            acknowledged: &std::sync::Mutex::new(Classification::Public),
-            asking: &Mutex::new(()),
+            attended: call.attended,
+            known,
         };
-        let (evaluation, told, problem) = calls.simulated(&tool_call).await;
-        let integrity = known.get(&tool_call.id).and_then(|known| {
-            let policy = &registry.get(&tool_call.name)?.definition().policy;
+        let trial = trial.ready();
+        let (evaluation, told, problem) = trial.calls().simulated(&tool_call).await;
+        let integrity = trial.known(&tool_call.id).and_then(|known| {
+            let policy = &trial.registry().get(&tool_call.name)?.definition().policy;
             Some(known.ledger.judge(policy, &known.arguments))
         });
         Ok(Simulation {

@@ -2,10 +2,12 @@
 
 mod ending;
 mod judge;
+mod release;
 mod resolve;
 mod secret;
 
 use self::ending::{Came, origin, read_label};
+pub(crate) use self::release::is_write_down;
 use self::resolve::{Resolved, Unresolved};
 use self::secret::SecretCall;
 use crate::approvals::{self, Approver, Grant, Permission, Subject};
@@ -165,7 +167,7 @@ impl Calls<'_> {
         };
         let limit = self.limit(definition);
         let resources = prepared.resources().to_vec();
-        let mut evaluation = self.judge_resolved(call, definition, &arguments, &resources, false);
+        let mut evaluation = self.judge_resolved(call, definition, &arguments, &resources, false, false);
         let mut grant = None;
         if evaluation.needs_approval() {
             let subject = Subject {
@@ -188,6 +190,19 @@ impl Calls<'_> {
                     by_owner,
                     events,
                 } => return Ok(self.denied(call, told, by_owner, events, false)),
+            }
+        }
+        if is_write_down(&evaluation) {
+            let subject = Subject {
+                call,
+                definition,
+                arguments: &arguments,
+                resources: &resources,
+                resolved: prepared.resolved(),
+            };
+            if let Some((released, again)) = self.released(&subject).await? {
+                evaluation = again;
+                grant = Some(released);
             }
         }
         if !evaluation.is_allowed() {
@@ -272,7 +287,7 @@ impl Calls<'_> {
             Ok(now) if now == resources => resources,
             Ok(now) => {
                 // A grant was for what the call touched when it was asked about, and for nothing else.
-                let evaluation = self.judge_resolved(call, definition, &arguments, &now, false);
+                let evaluation = self.judge_resolved(call, definition, &arguments, &now, false, false);
                 if evaluation.needs_approval() {
                     let told = if grant.is_some() {
                         approvals::CHANGED.to_owned()

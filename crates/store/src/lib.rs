@@ -1,4 +1,5 @@
-//! Durable sessions: transcripts, checkpoints, tool-call journals, approvals, events, full texts, file labels.
+//! Durable sessions: transcripts, checkpoints, tool-call journals, approvals, events, full texts, file labels; and the
+//! records of memories ([`Records`]) for `tidegate-memory`.
 //!
 //! The trait [`Store`] is what the runtime needs; [`SqliteStore`] keeps it all in one SQLite file, with one
 //! writer that groups commits and a small pool of readers; [`MemoryStore`] keeps it as long as the process lives.

@@ -12,6 +12,7 @@ fn the_tour_runs_to_its_end_and_claims_what_it_did() {
     for text in [
         "✓ list_files public",
         "✓ write_file public/news.md",
+        "⛔ write_file public/mirror.md  refused",
         "⛔ write_file public/summary.md  refused",
         "the process is killed",
         "going on where the turn was interrupted",
@@ -29,7 +30,7 @@ fn the_tour_runs_to_its_end_and_claims_what_it_did() {
         assert!(!tried_out.out.is_empty(), "{line}");
         tried += 1;
     }
-    assert_eq!(tried, 3);
+    assert_eq!(tried, 4);
 }
 
 #[test]
@@ -47,8 +48,8 @@ fn the_tour_stays_in_its_folder_whatever_the_users_variables_are() {
     let told = ended(command).code(0).json();
     assert_eq!(told["killed"], true);
     assert_eq!(told["resumed"], true);
-    assert_eq!(told["tool_calls"], 7);
-    assert_eq!(told["refused"].as_array().unwrap().len(), 1);
+    assert_eq!(told["tool_calls"], 8);
+    assert_eq!(told["refused"].as_array().unwrap().len(), 2);
     assert_eq!(
         told["written"],
         serde_json::json!(["public/news.md", "confidential/summary.md"])

@@ -130,10 +130,10 @@ fn a_workspace_that_takes_no_more_is_told_to_the_model_and_the_run_goes_on() {
         let script = r#"
             mount -t tmpfs -o MOUNT tmpfs "$H/project"
             cd "$H/project"
-            "$T" run work --session NAME
+            "$T" run "write a.txt" --session NAME
             "$T" sessions history NAME
             mount -o remount,rw,size=8m "$H/project"
-            "$T" run work --session NAME
+            "$T" run "write a.txt" --session NAME
             cat a.txt
             "#
         .replace("MOUNT", mount)

@@ -13,7 +13,11 @@ mod harness;
 
 mod asking_why;
 mod integrity;
+mod release;
 mod rules;
+#[expect(dead_code, reason = "shared with the tests of the commands of every day")]
+#[path = "../cli_everyday/screen.rs"]
+mod screen;
 mod secrets;
 
 use harness::Home;
@@ -40,7 +44,9 @@ fn configured(home: Home, more: &str) -> Home {
 /// The events of one kind.
 fn events(home: &Home, kind: &str) -> Vec<Value> {
     let told = home.run(["events", "--kind", kind, "--json"]).code(0).out;
-    told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    told.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 /// The decisions about calls of `tool`, each with its rule.

@@ -1,7 +1,7 @@
 //! Custom rules at every hook that is called.
 
-use crate::{calling, configured, decisions, events};
 use crate::harness::Home;
+use crate::{calling, configured, decisions, events};
 
 const READS_AND_WRITES: &[(&str, &str)] = &[
     ("read_file", "{ path = \"notes.txt\" }"),
@@ -9,7 +9,9 @@ const READS_AND_WRITES: &[(&str, &str)] = &[
 ];
 
 fn rule(hook: &str, when: &str, action: &str) -> String {
-    format!("[[policy.rules]]\nid = \"mine\"\nhook = \"{hook}\"\nwhen = [{when}]\naction = \"{action}\"\nmessage = \"as I wish\"\n")
+    format!(
+        "[[policy.rules]]\nid = \"mine\"\nhook = \"{hook}\"\nwhen = [{when}]\naction = \"{action}\"\nmessage = \"as I wish\"\n"
+    )
 }
 
 #[test]
@@ -19,9 +21,15 @@ fn a_rule_blocks_a_call_and_says_why() {
         calling(&[READS_AND_WRITES[1]]),
         &rule("PRE_TOOL_CALL", when, "BLOCK"),
     );
-    assert_eq!(home.run(["run", "write out.txt", "--session", "a"]).code(0).out, "Over.\n");
+    assert_eq!(
+        home.run(["run", "write out.txt", "--session", "a"]).code(0).out,
+        "Over.\n"
+    );
     assert!(!home.path("project/out.txt").exists());
-    assert_eq!(decisions(&home, "write_file"), [("BLOCK".to_owned(), "mine".to_owned())]);
+    assert_eq!(
+        decisions(&home, "write_file"),
+        [("BLOCK".to_owned(), "mine".to_owned())]
+    );
     let history = home.run(["sessions", "history", "a"]).code(0).out;
     assert!(history.contains("as I wish"), "{history}");
 }
@@ -34,14 +42,20 @@ fn no_rule_overrides_a_built_in_one() {
                 ("read_file", "{ path = \"confidential/a.txt\" }"),
                 ("write_file", "{ path = \"public/a.txt\", content = \"x\" }"),
             ]),
-            &format!("{}priority = 1000000\n", rule("PRE_TOOL_CALL", "", action).replace("when = []\n", "")),
+            &format!(
+                "{}priority = 1000000\n",
+                rule("PRE_TOOL_CALL", "", action).replace("when = []\n", "")
+            ),
         );
         home.write("project/confidential/a.txt", "secret\n");
         home.write("project/public/b.txt", "open\n");
         home.run(["run", "copy a.txt to public/a.txt"]).code(0);
         assert!(!home.path("project/public/a.txt").exists());
         if action == "ALLOW" {
-            assert_eq!(decisions(&home, "write_file"), [("BLOCK".to_owned(), "no-write-down".to_owned())]);
+            assert_eq!(
+                decisions(&home, "write_file"),
+                [("BLOCK".to_owned(), "no-write-down".to_owned())]
+            );
         }
     }
 }
@@ -56,13 +70,19 @@ fn a_rule_redacts_a_result_before_the_model_sees_it() {
     assert!(history.contains("card [REDACTED:cards], name Ann"), "{history}");
     let stored = home.bytes_below("data");
     let number = b"4111111111111111";
-    assert!(!stored.windows(number.len()).any(|bytes| bytes == number), "the number is stored");
+    assert!(
+        !stored.windows(number.len()).any(|bytes| bytes == number),
+        "the number is stored"
+    );
 }
 
 #[test]
 fn a_result_that_a_rule_refuses_is_withheld_and_raises_the_session() {
     let when = "{ field = \"text\", op = \"contains\", value = \"forbidden\" }";
-    let home = configured(calling(&[READS_AND_WRITES[0]]), &rule("POST_TOOL_RESPONSE", when, "BLOCK"));
+    let home = configured(
+        calling(&[READS_AND_WRITES[0]]),
+        &rule("POST_TOOL_RESPONSE", when, "BLOCK"),
+    );
     home.write("project/notes.txt", "a forbidden word\n");
     home.run(["run", "read", "--session", "a"]).code(0);
     let history = home.run(["sessions", "history", "a"]).code(0).out;
@@ -83,7 +103,10 @@ fn an_answer_is_redacted_in_what_is_shown_and_in_what_is_kept() {
     assert!(!ended.err.contains("4111"), "{}", ended.err);
     let stored = home.bytes_below("data");
     let number = b"4111111111111111";
-    assert!(!stored.windows(number.len()).any(|bytes| bytes == number), "the number is stored");
+    assert!(
+        !stored.windows(number.len()).any(|bytes| bytes == number),
+        "the number is stored"
+    );
     // What was said before is shown again as it was told.
     let again = home.run(["run", "--session", "a", "--resume"]).code(0);
     assert_eq!(again.out, "Your card is [REDACTED:cards].\n");
@@ -97,7 +120,12 @@ fn an_answer_that_a_rule_refuses_is_not_shown() {
         &rule("PRE_OUTPUT", when, "BLOCK"),
     );
     let ended = home.run(["run", "tell me"]).code(3);
-    assert!(!ended.out.contains("0000") && !ended.err.contains("0000"), "{} {}", ended.out, ended.err);
+    assert!(
+        !ended.out.contains("0000") && !ended.err.contains("0000"),
+        "{} {}",
+        ended.out,
+        ended.err
+    );
     assert!(ended.err.contains("as I wish"), "{}", ended.err);
 }
 
@@ -125,20 +153,27 @@ fn a_rule_that_asks_waits_for_the_owner_and_a_grant_is_good_once() {
     let when = "{ field = \"tool\", op = \"equals\", value = \"write_file\" }";
     let home = configured(
         calling(&[READS_AND_WRITES[1]]),
-        &format!("[policy]\nunattended = \"wait\"\n{}", rule("PRE_TOOL_CALL", when, "REQUIRE_APPROVAL")),
+        &format!(
+            "[policy]\nunattended = \"wait\"\n{}",
+            rule("PRE_TOOL_CALL", when, "REQUIRE_APPROVAL")
+        ),
     );
     home.run(["run", "write out.txt", "--session", "a"]).code(5);
     assert!(!home.path("project/out.txt").exists());
     let waiting = home.json(["approvals", "list", "--json"]);
     assert_eq!(waiting["request"]["rule"], "mine", "{waiting}");
-    home.run(["approvals", "grant", waiting["id"].as_str().unwrap()]).code(0);
+    home.run(["approvals", "grant", waiting["id"].as_str().unwrap()])
+        .code(0);
     home.run(["run", "--session", "a", "--resume"]).code(0);
     assert_eq!(home.read("project/out.txt"), "x");
 }
 
 #[test]
 fn a_session_is_not_reset_against_a_rule() {
-    let home = configured(Home::answering("Hello."), &rule("SESSION_RESET", "", "BLOCK").replace("when = []\n", ""));
+    let home = configured(
+        Home::answering("Hello."),
+        &rule("SESSION_RESET", "", "BLOCK").replace("when = []\n", ""),
+    );
     let mut command = home.command(["chat", "--session", "a"]);
     let input = home.write("input", "hello\n/reset\nhello\n");
     command.stdin(std::fs::File::open(input).unwrap());
@@ -157,9 +192,20 @@ fn mistakes_in_rules_are_named_with_their_places_and_nothing_starts() {
          [[policy.rules]]\nid = \"three\"\nhook = \"PRE_OUTPUT\"\nwhen = [{ field = \"txt\", op = \"equals\", value = 1 }]\naction = \"REDACT\"\n\
          [[policy.rules]]\nid = \"four\"\nhook = \"PRE_OUTPUT\"\nwhen = [{ field = \"text\", op = \"matches\", value = \"(\" }]\naction = \"DENY\"\n",
     );
-    for arguments in [["run", "work"].as_slice(), &["policy", "check"], &["config", "check"]] {
+    for arguments in [
+        ["run", "work"].as_slice(),
+        &["policy", "check"],
+        &["config", "check"],
+    ] {
         let ended = crate::harness::ended(home.command(arguments)).code(1);
-        for said in ["tidegate.toml:", "no-write-down", "PRE_TOOLCALL", "txt", "pattern", "DENY"] {
+        for said in [
+            "tidegate.toml:",
+            "no-write-down",
+            "PRE_TOOLCALL",
+            "txt",
+            "pattern",
+            "DENY",
+        ] {
             assert!(ended.err.contains(said), "{said} is not in:\n{}", ended.err);
         }
     }

@@ -56,25 +56,43 @@ fn a_secret_reaches_its_host_and_no_model_log_or_file() {
         )
         .code(0);
     let asked = served.join().unwrap();
-    assert!(asked.contains(&format!("authorization: Bearer {VALUE}\r\n")), "{asked}");
+    assert!(
+        asked.contains(&format!("authorization: Bearer {VALUE}\r\n")),
+        "{asked}"
+    );
     let history = home.run(["sessions", "history", "a"]).code(0).out;
     assert!(history.contains("authorization: Bearer"), "{history}");
     for text in [&history, &ended.out, &ended.err] {
         assert!(!text.contains("5f2a"), "{text}");
     }
     let stored = home.bytes_below("data");
-    assert!(!stored.windows(4).any(|bytes| bytes == b"5f2a"), "the secret is stored");
+    assert!(
+        !stored.windows(4).any(|bytes| bytes == b"5f2a"),
+        "the secret is stored"
+    );
 }
 
 #[test]
 fn a_secret_goes_nowhere_else() {
     for (arguments, configuration, said) in [
         // Another host.
-        (fetching(9, "{{secret:api}}"), secret(1, "http_get", "headers"), "secret-scope"),
+        (
+            fetching(9, "{{secret:api}}"),
+            secret(1, "http_get", "headers"),
+            "secret-scope",
+        ),
         // Another argument.
-        (fetching(9, "{{secret:api}}"), secret(9, "http_get", "headers.X-Token"), "secret-scope"),
+        (
+            fetching(9, "{{secret:api}}"),
+            secret(9, "http_get", "headers.X-Token"),
+            "secret-scope",
+        ),
         // Another tool.
-        (fetching(9, "{{secret:api}}"), secret(9, "other", "headers"), "secret-scope"),
+        (
+            fetching(9, "{{secret:api}}"),
+            secret(9, "other", "headers"),
+            "secret-scope",
+        ),
         // In the address.
         (
             "{ url = \"http://127.0.0.1:9/?key={{secret:api}}\" }".to_owned(),
@@ -82,18 +100,28 @@ fn a_secret_goes_nowhere_else() {
             "secret-scope",
         ),
         // One that is not there.
-        (fetching(9, "{{secret:other}}"), secret(9, "http_get", "headers"), "secret-scope"),
+        (
+            fetching(9, "{{secret:other}}"),
+            secret(9, "http_get", "headers"),
+            "secret-scope",
+        ),
     ] {
         let home = configured(calling(&[("http_get", &arguments)]), &configuration);
-        home.run_with(&[("API_TOKEN", VALUE)], ["run", "fetch it", "--session", "a"]).code(0);
-        assert_eq!(decisions(&home, "http_get"), [("BLOCK".to_owned(), said.to_owned())], "{arguments}");
+        home.run_with(&[("API_TOKEN", VALUE)], ["run", "fetch it", "--session", "a"])
+            .code(0);
+        assert_eq!(
+            decisions(&home, "http_get"),
+            [("BLOCK".to_owned(), said.to_owned())],
+            "{arguments}"
+        );
     }
     // In a file.
     let home = configured(
         calling(&[("write_file", "{ path = \"a.txt\", content = \"{{secret:api}}\" }")]),
         &secret(9, "http_get", "headers"),
     );
-    home.run_with(&[("API_TOKEN", VALUE)], ["run", "write a.txt"]).code(0);
+    home.run_with(&[("API_TOKEN", VALUE)], ["run", "write a.txt"])
+        .code(0);
     assert!(!home.path("project/a.txt").exists());
 }
 
@@ -117,22 +145,48 @@ fn a_rule_refuses_a_secret() {
             secret(9, "http_get", "headers")
         ),
     );
-    home.run_with(&[("API_TOKEN", VALUE)], ["run", "fetch it", "--session", "a"]).code(0);
+    home.run_with(&[("API_TOKEN", VALUE)], ["run", "fetch it", "--session", "a"])
+        .code(0);
     let judged = crate::events(&home, "flow.judged");
-    let refused = judged.iter().find(|event| event["evaluation"]["flow"] == "secret_access").unwrap();
+    let refused = judged
+        .iter()
+        .find(|event| event["evaluation"]["flow"] == "secret_access")
+        .unwrap();
     assert_eq!(refused["evaluation"]["decision"], "BLOCK");
 }
 
 #[test]
 fn wrong_secrets_are_named_at_the_start() {
     for (configuration, value, said) in [
-        ("[secrets.a]\ntools = [\"x\"]\narguments = [\"y\"]", VALUE, "neither env nor file"),
-        ("[secrets.a]\nenv = \"A\"\nfile = \"b\"\ntools = [\"x\"]\narguments = [\"y\"]", VALUE, "both env and file"),
-        ("[secrets.a]\nenv = \"A\"\narguments = [\"y\"]", VALUE, "names no `tools`"),
-        ("[secrets.a]\nenv = \"A\"\ntools = [\"x\"]\narguments = [\"y\"]", "short", "at least 8"),
-        ("[secrets.a]\nfile = \"missing.key\"\ntools = [\"x\"]\narguments = [\"y\"]", VALUE, "cannot be read"),
+        (
+            "[secrets.a]\ntools = [\"x\"]\narguments = [\"y\"]",
+            VALUE,
+            "neither env nor file",
+        ),
+        (
+            "[secrets.a]\nenv = \"A\"\nfile = \"b\"\ntools = [\"x\"]\narguments = [\"y\"]",
+            VALUE,
+            "both env and file",
+        ),
+        (
+            "[secrets.a]\nenv = \"A\"\narguments = [\"y\"]",
+            VALUE,
+            "names no `tools`",
+        ),
+        (
+            "[secrets.a]\nenv = \"A\"\ntools = [\"x\"]\narguments = [\"y\"]",
+            "short",
+            "at least 8",
+        ),
+        (
+            "[secrets.a]\nfile = \"missing.key\"\ntools = [\"x\"]\narguments = [\"y\"]",
+            VALUE,
+            "cannot be read",
+        ),
     ] {
         let home = configured(calling(&[]), configuration);
-        home.run_with(&[("A", value)], ["run", "work"]).code(1).says([said]);
+        home.run_with(&[("A", value)], ["run", "work"])
+            .code(1)
+            .says([said]);
     }
 }

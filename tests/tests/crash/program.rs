@@ -68,7 +68,7 @@ impl Program {
             .collect();
         fs::write(place.workspace().join("notes/marks.md"), lines).unwrap();
         let config = format!(
-            "[providers.fake]\nkind = \"openai\"\nbase_url = \"{base_url}\"\n[tiers]\nlite = [\"fake:small\"]\n"
+            "[providers.fake]\nkind = \"openai\"\nbase_url = \"{base_url}\"\n[tiers]\nlite = [\"fake:small\"]\n[policy]\nintegrity = \"off\"\n"
         );
         fs::create_dir_all(place.data()).unwrap();
         fs::write(place.data().join("tidegate.toml"), config).unwrap();

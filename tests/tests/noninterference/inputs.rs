@@ -8,8 +8,22 @@ use Classification::{Confidential, Internal, Public, Restricted};
 
 /// Words of which contents are made; one of them is what the custom rules look for.
 const WORDS: [&str; 16] = [
-    "harbour", "lantern", "forbidden", "copper", "plan.md", "meadow", "public/out.txt", "violet", "granite", "ann",
-    "confidential/key.txt", "salmon", "7741", "ember", "internal/", "quartz",
+    "harbour",
+    "lantern",
+    "forbidden",
+    "copper",
+    "plan.md",
+    "meadow",
+    "public/out.txt",
+    "violet",
+    "granite",
+    "ann",
+    "confidential/key.txt",
+    "salmon",
+    "7741",
+    "ember",
+    "internal/",
+    "quartz",
 ];
 
 /// Names of files that a folder may have.

@@ -20,14 +20,10 @@ impl Projection {
         self.0.entry(section.into()).or_default().extend(lines);
     }
 
-    /// How many lines it has.
-    pub(crate) fn len(&self) -> usize {
-        self.0.values().map(Vec::len).sum()
-    }
-
-    /// The names of its sections.
-    pub(crate) fn sections(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+    /// What it has lines about, without whose they are.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = &str> {
+        let sections = self.0.iter().filter(|(_, lines)| !lines.is_empty());
+        sections.map(|(section, _)| section.split_once(' ').map_or(section.as_str(), |(kind, _)| kind))
     }
 
     /// The first difference to another run, if there is one.
@@ -58,7 +54,11 @@ impl Projection {
         assert!(sessions.damaged.is_empty());
         for summary in &sessions.sessions {
             let session = &summary.record.session;
-            let name = session.name.as_ref().map_or("unnamed", |name| name.as_str()).to_owned();
+            let name = session
+                .name
+                .as_ref()
+                .map_or("unnamed", |name| name.as_str())
+                .to_owned();
             names.insert(session.id, name.clone());
             if may_see(session.taint.label()) {
                 let row = json!({
@@ -102,14 +102,21 @@ impl Projection {
             let event = stored.event;
             if may_see(event.label) {
                 let section = format!("events {}", names[&event.session]);
-                self.add(section, [canonical(serde_json::to_value(&event).unwrap(), &names)]);
+                self.add(
+                    section,
+                    [canonical(serde_json::to_value(&event).unwrap(), &names)],
+                );
             }
         }
         for approval in store.approvals(ApprovalFilter::default()).await.unwrap() {
             if may_see(approval.label) {
                 let shown: Value = serde_json::from_str(&approval.shown).unwrap();
-                let row = json!({ "shown": shown, "state": approval.state.as_str(), "label": approval.label });
-                self.add(format!("approvals {}", names[&approval.session]), [canonical(row, &names)]);
+                let row =
+                    json!({ "shown": shown, "state": approval.state.as_str(), "label": approval.label });
+                self.add(
+                    format!("approvals {}", names[&approval.session]),
+                    [canonical(row, &names)],
+                );
             }
         }
         let all = FileLabelRange {
@@ -120,7 +127,7 @@ impl Projection {
         };
         for (path, known) in store.file_labels(all).await.unwrap() {
             if may_see(known.label) {
-                self.add("file labels", [format!("{path} {:?} {}", known.hash, known.label)]);
+                self.add("labels", [format!("{path} {:?} {}", known.hash, known.label)]);
             }
         }
     }
@@ -129,7 +136,10 @@ impl Projection {
     pub(crate) fn add_files(&mut self, workspace: &Path, level: Classification) {
         let mut todo = vec![workspace.to_owned()];
         while let Some(folder) = todo.pop() {
-            let mut entries: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+            let mut entries: Vec<_> = fs::read_dir(&folder)
+                .unwrap()
+                .map(|entry| entry.unwrap().path())
+                .collect();
             entries.sort();
             for path in entries {
                 let relative = path.strip_prefix(workspace).unwrap();

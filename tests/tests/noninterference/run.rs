@@ -15,8 +15,8 @@ use tidegate_message::{ModelId, ProviderId, Tier, TurnStatus};
 use tidegate_policy::{ActionClass, Classification, Label, PathRules, UserId};
 use tidegate_runtime::config::{Configuration, Unattended, UserSettings};
 use tidegate_runtime::{
-    ApprovalAnswer, ApprovalRequest, Approver, CancelToken, Runtime, SessionRequest, TurnOptions, TurnReport, Which,
-    decide_approval,
+    ApprovalAnswer, ApprovalRequest, Approver, CancelToken, Runtime, SessionRequest, TurnOptions, TurnReport,
+    Which, decide_approval,
 };
 use tidegate_store::{Durability, MemoryStore, SqliteStore, Store};
 use tidegate_testing::{HashingModel, MeddledStore};
@@ -57,7 +57,10 @@ pub(crate) enum StoreKind {
 
 /// Runs all turns in `folder`, which is made anew, and gives what the observer of `inputs` may see.
 pub(crate) fn observe(folder: &Path, inputs: Inputs, kind: StoreKind, mutant: Option<Mutant>) -> Projection {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(run(folder, inputs, kind, mutant))
 }
 
@@ -68,10 +71,13 @@ async fn run(folder: &Path, inputs: Inputs, kind: StoreKind, mutant: Option<Muta
     let workspace = workspace.canonicalize().unwrap();
     inputs.make_files(&workspace);
 
+    // Of its own: the database of the run before may not be closed yet.
+    let database = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> = match kind {
         StoreKind::Memory => Arc::new(MemoryStore::new()),
         StoreKind::Sqlite => {
-            Arc::new(SqliteStore::open(folder.join("tidegate.db"), Durability::Process).unwrap())
+            let file = database.path().join("tidegate.db");
+            Arc::new(SqliteStore::open(file, Durability::Process).unwrap())
         }
     };
     let used: Arc<dyn Store> = match mutant {
@@ -120,7 +126,9 @@ async fn run(folder: &Path, inputs: Inputs, kind: StoreKind, mutant: Option<Muta
                 match Owner::answer(&ApprovalRequest::read(&record).unwrap()) {
                     ApprovalAnswer::Later => {}
                     answer => {
-                        decide_approval(&*store, *id, answer == ApprovalAnswer::Grant).await.unwrap();
+                        decide_approval(&*store, *id, answer == ApprovalAnswer::Grant)
+                            .await
+                            .unwrap();
                     }
                 }
             }
@@ -132,7 +140,9 @@ async fn run(folder: &Path, inputs: Inputs, kind: StoreKind, mutant: Option<Muta
     seen.add_files(&workspace, inputs.observer);
     seen.add("sends", sends.up_to(inputs.observer));
     let received = received.lock().unwrap();
-    let wire = received.iter().filter(|(level, _)| level.can_flow_to(inputs.observer));
+    let wire = received
+        .iter()
+        .filter(|(level, _)| level.can_flow_to(inputs.observer));
     seen.add("requests", wire.map(|(_, bytes)| bytes.clone()));
     seen
 }
@@ -142,7 +152,13 @@ fn see(seen: &mut Projection, number: usize, report: &TurnReport, observer: Clas
     if report.label.can_flow_to(observer) {
         let line = format!(
             "{:?} {:?} rounds {} calls {} {:?} {:?} {}",
-            report.status, report.answer, report.rounds, report.calls_used, report.warning, report.error, report.label
+            report.status,
+            report.answer,
+            report.rounds,
+            report.calls_used,
+            report.warning,
+            report.error,
+            report.label
         );
         seen.add(format!("answer {number:02}"), [line]);
     }
@@ -179,11 +195,20 @@ fn build(
         let model = HashingModel::new(name, seed)
             .values(["ann@example.com", "7741", "a note", "main"])
             .paths([
-                "public/", "internal/", "confidential/", "restricted/", ".", "public/notes.txt",
-                "confidential/key.txt", "restricted/plan.md", "confidential/deep", "confidential/made/", "notes.txt",
+                "public/",
+                "internal/",
+                "confidential/",
+                "restricted/",
+                ".",
+                "public/notes.txt",
+                "confidential/key.txt",
+                "restricted/plan.md",
+                "confidential/deep",
+                "confidential/made/",
+                "notes.txt",
             ])
             .without(["current_time"])
-            .rounds(5);
+            .rounds(6);
         let provider = Watched {
             model,
             level,
@@ -208,9 +233,10 @@ fn build(
 fn configuration() -> Configuration {
     let mut configuration = Configuration::default();
     configuration.agent.max_output_chars = 500;
-    configuration.agent.max_rounds = 8;
+    configuration.agent.max_rounds = 4;
     configuration.policy.clearance = Restricted;
     configuration.policy.unattended = Unattended::Wait;
+    configuration.policy.bumpers = true;
     configuration.policy.rules = toml::from_str::<toml::Table>(RULES).unwrap()["rules"]
         .as_array()
         .unwrap()
@@ -279,7 +305,12 @@ message = "not out"
 "#;
 
 /// Reads something of `level`: what comes of it is chance.
-fn reads(inputs: Inputs, level: Classification, name: &'static str, arguments: &Value) -> Result<String, String> {
+fn reads(
+    inputs: Inputs,
+    level: Classification,
+    name: &'static str,
+    arguments: &Value,
+) -> Result<String, String> {
     let what = format!("{name} {arguments}");
     let text = inputs.text(level, &what);
     if inputs.chance(level, &format!("fails {what}")).u8(..4) == 0 {
@@ -302,10 +333,15 @@ fn labelled(inputs: Inputs, name: &'static str, label: Label) -> TestTool {
 /// A tool that sends to a place of this level.
 fn sends_to(sends: &Sends, name: &'static str, level: Classification) -> TestTool {
     let sends = sends.clone();
-    let tool = TestTool::new(name, &["recipient", "text"], Label::BOTTOM, move |arguments, _| {
-        sends.note(level, format!("{name} {arguments}"));
-        Ok(ToolOutput::text("sent"))
-    });
+    let tool = TestTool::new(
+        name,
+        &["recipient", "text"],
+        Label::BOTTOM,
+        move |arguments, _| {
+            sends.note(level, format!("{name} {arguments}"));
+            Ok(ToolOutput::text("sent"))
+        },
+    );
     tool.consequential(ActionClass::Egress, &["text"], &["recipient"])
         .touches(move |_| vec![sink(name, level)])
 }
@@ -326,7 +362,9 @@ fn tools(inputs: Inputs, sends: &Sends) -> Vec<Arc<dyn Tool>> {
     });
     let declared = TestTool::new("declared", &["about"], Label::BOTTOM, move |arguments, _| {
         let text = reads(inputs, Confidential, "declared", arguments).unwrap_or_else(|text| text);
-        Ok(ToolOutput::text(json!({ "_classification": "CONFIDENTIAL", "text": text }).to_string()))
+        Ok(ToolOutput::text(
+            json!({ "_classification": "CONFIDENTIAL", "text": text }).to_string(),
+        ))
     });
     // What it reads turns out to be something else between the judgement and the run.
     let moved = TestTool::new("crate", &["about"], Label::BOTTOM, move |arguments, _| {

@@ -2,16 +2,16 @@
 
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, Mutex};
-use tidegate_message::ToolSpec;
+use tidegate_message::{ToolSpec, joined_text};
 use tidegate_policy::{
-    ActionClass, Classification, Label, Resource, ResourceKind, ResourceRef, Role, SinkLevel, ToolIntegrity,
-    ToolPolicy,
+    ActionClass, Classification, Label, Resource, ResourceKind, ResourceRef, Role, SessionId, SinkLevel,
+    ToolIntegrity, ToolPolicy, TurnId,
 };
-use tidegate_tools::{
-    BoxFuture, CallContext, PreparedCall, Tool, ToolDefinition, ToolError, ToolOutput,
-};
+use tidegate_runtime::CancelToken;
+use tidegate_tools::{BoxFuture, CallContext, PreparedCall, Tool, ToolDefinition, ToolError, ToolOutput};
 
 type Touches = Arc<dyn Fn(&Value) -> Vec<Resource> + Send + Sync>;
+type Resolves = Arc<dyn Fn(&Value) -> Vec<String> + Send + Sync>;
 type Work = Arc<dyn Fn(&Value, &CallContext) -> Result<ToolOutput, ToolError> + Send + Sync>;
 
 /// A tool whose every part is a closure.
@@ -20,7 +20,7 @@ pub(crate) struct TestTool {
     definition: ToolDefinition,
     touches: Touches,
     touches_then: Touches,
-    resolves: Arc<dyn Fn(&Value) -> Vec<String> + Send + Sync>,
+    resolves: Resolves,
     work: Work,
 }
 
@@ -74,7 +74,9 @@ impl TestTool {
         policy.integrity.egress = action == ActionClass::Egress;
         policy.integrity.content_arguments = owned(payload);
         policy.integrity.recipient_arguments = owned(receives);
-        let properties = self.definition.spec.input_schema["properties"].as_object().unwrap();
+        let properties = self.definition.spec.input_schema["properties"]
+            .as_object()
+            .unwrap();
         policy.control_arguments = properties
             .keys()
             .filter(|name| !payload.contains(&name.as_str()))
@@ -115,6 +117,22 @@ impl TestTool {
     ) -> Self {
         self.resolves = Arc::new(resolves);
         self
+    }
+
+    /// What it says to these arguments, as an error or not.
+    pub(crate) fn say(&self, arguments: &Value) -> Result<String, String> {
+        let context = CallContext {
+            session: SessionId::from_bits(1),
+            turn: TurnId::from_bits(1),
+            call: "call_1_0".into(),
+            label: Label::BOTTOM,
+            clearance: Classification::Restricted,
+            cancel: Arc::new(CancelToken::new()),
+        };
+        match (self.work)(arguments, &context) {
+            Ok(output) => Ok(joined_text(&output.content)),
+            Err(error) => Err(error.message),
+        }
     }
 
     pub(crate) fn shared(self) -> Arc<dyn Tool> {

@@ -18,7 +18,11 @@ pub(crate) struct CancelPlan {
 
 impl CancelPlan {
     fn step(&mut self, is_above: bool) {
-        let count = if is_above { &mut self.above } else { &mut self.below };
+        let count = if is_above {
+            &mut self.above
+        } else {
+            &mut self.below
+        };
         match count {
             Some(0) => self.token.cancel(),
             Some(left) => *left -= 1,

@@ -56,7 +56,11 @@ fn prompt(shell: &Shell) -> anyhow::Result<()> {
 }
 
 fn policy(shell: &Shell) -> anyhow::Result<()> {
-    cmd!(shell, "cargo bench --locked --package tidegate-policy --bench policy").run()?;
+    cmd!(
+        shell,
+        "cargo bench --locked --package tidegate-policy --bench policy"
+    )
+    .run()?;
     Ok(())
 }
 

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_policy::{
-    Classification, Label, PathRule, Resource, ResourceKind, ResourceRef, Role, SinkLevel,
+    ActionClass, Classification, Label, PathRule, Resource, ResourceKind, ResourceRef, Role, SinkLevel,
 };
 use tidegate_tools::{
     BoxFuture, CallContext, Cancel, NeverCancelled, PreparedCall, Tool, ToolDefinition, ToolError, ToolOutput,
@@ -78,6 +78,8 @@ pub fn run_command(settings: CommandSettings) -> Arc<dyn Tool> {
         include_str!("../../templates/run_command.txt"),
         &["command", "folder", "stdin"],
     );
+    // Everything about it decides what it does: the owner's own words, whole, or the owner is asked.
+    definition.policy.integrity.action = ActionClass::LocalWrite;
     definition.policy.role = Role::Admin;
     definition.timeout = Some(Duration::from_secs(MOST_TIMEOUT) + AFTERWARDS);
     Arc::new(RunCommand {

@@ -121,6 +121,10 @@ impl fmt::Debug for HttpSettings {
 pub fn http_get(settings: HttpSettings) -> Arc<dyn Tool> {
     let mut definition =
         definition::<Arguments>("http_get", include_str!("../../templates/http_get.txt"), &[]);
+    definition.policy.control_arguments = vec!["url".into()];
+    // A fetch sends its URL: the owner's, or one that stands whole in what was read.
+    definition.policy.integrity.egress = true;
+    definition.policy.integrity.content_arguments = vec!["headers".into()];
     // Above its own, so that it can say itself what took so long.
     definition.timeout = Some(settings.limits.total.saturating_add(Duration::from_secs(5)));
     Arc::new(HttpGet { definition, settings })

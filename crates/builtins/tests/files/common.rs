@@ -269,6 +269,7 @@ impl Space {
             produced_by: context.label,
             resources,
             granted: false,
+            released: false,
             integrity: None,
             facts: tidegate_policy::CallFacts::default(),
         };

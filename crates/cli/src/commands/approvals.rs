@@ -96,19 +96,28 @@ async fn list(global: &Global, store: &dyn Store) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn decide(global: &Global, store: &dyn Store, id: ApprovalId, grant: bool) -> anyhow::Result<()> {
+/// Grants a call in the owner's name, unless it is a tool that asks for it.
+pub(super) async fn grant(store: &dyn Store, id: ApprovalId) -> anyhow::Result<ApprovalRecord> {
     anyhow::ensure!(
-        !(grant && ancestry::is_started_by_a_tool()),
+        !ancestry::is_started_by_a_tool(),
         "a command that was started by a tool may not grant anything; run this yourself"
     );
-    if grant && let Some(record) = store.approval(id).await? {
+    if let Some(record) = store.approval(id).await? {
         // What cannot be seen is not agreed to.
         anyhow::ensure!(
             record.state != ApprovalState::Waiting || ApprovalRequest::read(&record).is_ok(),
             "what {id} wants cannot be shown by this version, so it cannot be granted; refuse it, or use the version that asked"
         );
     }
-    let record = decide_approval(store, id, grant).await?;
+    Ok(decide_approval(store, id, true).await?)
+}
+
+async fn decide(global: &Global, store: &dyn Store, id: ApprovalId, grants: bool) -> anyhow::Result<()> {
+    let record = if grants {
+        grant(store, id).await?
+    } else {
+        decide_approval(store, id, false).await?
+    };
     let name = name_of(store, record.session).await?;
     if global.json {
         return output::json(&ShownApproval::of(&record, name.as_ref()));
@@ -126,7 +135,7 @@ async fn decide(global: &Global, store: &dyn Store, id: ApprovalId, grant: bool)
         },
     );
     let session = name.map_or_else(|| record.session.to_string(), |name| name.to_string());
-    let done = if grant { "granted, once" } else { "refused" };
+    let done = if grants { "granted, once" } else { "refused" };
     output::line(&format!("{done}: {what}"))?;
     output::line(&format!("  to go on: tidegate run --session {session} --resume"))
 }

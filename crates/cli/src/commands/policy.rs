@@ -3,6 +3,7 @@
 mod check;
 mod explain;
 mod fields;
+mod release;
 pub(super) mod replay;
 mod simulate;
 mod verdict;
@@ -17,6 +18,7 @@ pub(crate) async fn run(global: &Global, command: PolicyCommand) -> anyhow::Resu
         PolicyCommand::Check { file } => check::run(global, file),
         PolicyCommand::Fields { hook } => fields::run(global, hook),
         PolicyCommand::Simulate(args) => simulate::run(global, args).await,
+        PolicyCommand::Release { event } => release::run(global, event).await,
         PolicyCommand::Replay(args) => replay::run(global, &args),
         PolicyCommand::Explain { event } => explain::run(global, event).await,
     }

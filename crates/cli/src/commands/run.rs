@@ -1,5 +1,6 @@
 //! `tidegate run`.
 
+use super::approvals;
 use super::outcome;
 use super::usage::usage;
 use crate::activity::Activity;
@@ -33,6 +34,9 @@ pub(crate) async fn run(global: &Global, args: RunArgs) -> anyhow::Result<Exit> 
     request.workspace = args.workspace;
     request.model_policy = args.model_policy;
     let mut session = runtime.session(request).await?;
+    for id in args.approve {
+        approvals::grant(&**runtime.store(), id).await?;
+    }
 
     let cancel = CancelToken::new();
     let _signals = tokio::spawn(cancel_on_signal(Interrupts::new()?, cancel.clone(), global.json));

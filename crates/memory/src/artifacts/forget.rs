@@ -99,7 +99,7 @@ impl Memory {
             .collect();
         let mut count = 0;
         for write in writes {
-            if let tidegate_store::RecordsCommit::Done { counts, .. } = self.inner.records.commit(vec![write]).await? {
+            if let tidegate_store::RecordsCommit::Done { counts, .. } = self.inner.records.write(vec![write]).await? {
                 count += counts.into_iter().sum::<usize>();
             }
         }

@@ -1,5 +1,7 @@
 //! Cuts that are none: behind an abbreviation.
 
+use std::ops::Range;
+
 /// Abbreviations that stand before a name or a number, in lower case and without the point, of the languages that
 /// have stemmers. A single letter is one as well.
 const ABBREVIATIONS: [&str; 40] = [
@@ -8,20 +10,17 @@ const ABBREVIATIONS: [&str; 40] = [
     "ca", "approx", "z", "д-р",
 ];
 
-/// Where a piece that begins at `start` should begin: before the abbreviation, if one stands right before it.
-pub(super) fn start_before_abbreviation(text: &str, start: usize) -> usize {
-    let before = text.get(..start).unwrap_or_default();
-    abbreviation_at_end(before).unwrap_or(start)
-}
-
-/// Where a piece from `start` to `end` should end: before the abbreviation at its end, if the text goes on behind it.
-pub(super) fn end_before_abbreviation(text: &str, start: usize, end: usize) -> usize {
-    let goes_on = text.get(end..).is_some_and(|rest| !rest.trim().is_empty());
-    let inside = text.get(start..end).unwrap_or_default();
-    match abbreviation_at_end(inside) {
-        Some(place) if goes_on && place > 0 => start + place,
-        _ => end,
+/// Where the abbreviations begin with which `range` of `text` ends ("J. R. R."), but for white space on the same line;
+/// none if there is none, or nothing but them.
+pub(super) fn abbreviations_at_end(text: &str, range: Range<usize>) -> Option<usize> {
+    let start = range.start;
+    let mut before = text.get(range)?;
+    let mut found = None;
+    while let Some(place) = abbreviation_at_end(before) {
+        before = before.get(..place)?;
+        found = Some(place);
     }
+    found.filter(|_| !before.trim().is_empty()).map(|place| start + place)
 }
 
 /// The place of the abbreviation that ends `text`, but for white space on the same line.

@@ -3,7 +3,8 @@
 mod boundary;
 
 use crate::MemoryError;
-use boundary::{end_before_abbreviation, start_before_abbreviation};
+use boundary::abbreviations_at_end;
+use std::ops::Range;
 use text_splitter::{ChunkConfig, ChunkSizer, MarkdownSplitter};
 
 /// Tokens that are left free, for an abbreviation that moves on to the next chunk.
@@ -61,26 +62,37 @@ pub fn pieces(
         return Err(bounds("the overlap of chunks, in tokens,", overlap, 0, most / 2));
     };
     let splitter = MarkdownSplitter::new(config);
-    let mut places = Places::new(text);
-    let mut pieces = Vec::new();
-    let mut covered = 0;
-    for (offset, chunk) in splitter.chunk_indices(text) {
-        let start = start_before_abbreviation(text, offset);
-        let end = end_before_abbreviation(text, start, offset + chunk.len());
-        // What the splitter gave fits; what was moved is taken back where it does not.
-        let (start, end) = match text.get(start..end) {
-            Some(moved) if !moved.trim().is_empty() && end > covered && count(moved) <= most => (start, end),
-            _ => (offset, offset + chunk.len()),
+    let found = splitter.chunk_indices(text);
+    let mut ranges: Vec<Range<usize>> = found.map(|(offset, chunk)| offset..offset + chunk.len()).collect();
+    keep_abbreviations(text, &mut ranges, &|part| count(part) <= most);
+    let places = Places::new(text);
+    let parts = ranges.into_iter().filter_map(|range| {
+        let (part, start) = trimmed(text.get(range.clone())?, range.start);
+        (!part.is_empty()).then(|| places.piece(part, start))
+    });
+    Ok(parts.collect())
+}
+
+/// Moves abbreviations from the end of a piece to the beginning of the next, where they fit.
+fn keep_abbreviations(text: &str, ranges: &mut [Range<usize>], fits: &dyn Fn(&str) -> bool) {
+    for place in 1..ranges.len() {
+        let (Some(before), Some(this)) = (ranges.get(place - 1).cloned(), ranges.get(place).cloned()) else {
+            continue;
         };
-        covered = covered.max(end);
-        if let Some(found) = text.get(start..end) {
-            let (text, start) = trimmed(found, start);
-            if !text.is_empty() {
-                pieces.push(places.piece(text, start));
-            }
+        // With an overlap the piece begins somewhere else than the one before ends.
+        let start = abbreviations_at_end(text, before.start.min(this.start)..this.start).unwrap_or(this.start);
+        let end = abbreviations_at_end(text, before.clone());
+        let start = end.map_or(start, |end| start.min(end));
+        if start >= this.start || !text.get(start..this.end).is_some_and(fits) {
+            continue;
+        }
+        if let Some(range) = ranges.get_mut(place) {
+            range.start = start;
+        }
+        if let (Some(end), Some(range)) = (end, ranges.get_mut(place - 1)) {
+            range.end = end;
         }
     }
-    Ok(pieces)
 }
 
 /// Without lines that are blank at the beginning (indentation stays) and white space at the end.
@@ -129,7 +141,7 @@ impl<'a> Places<'a> {
         )
     }
 
-    fn piece(&mut self, text: &str, start: usize) -> Piece {
+    fn piece(&self, text: &str, start: usize) -> Piece {
         let (first, first_line) = self.at(start);
         let (last, last_line) = self.at(start + text.len());
         Piece {

@@ -156,13 +156,9 @@ fn by_session(turns: &[Turn]) -> Vec<(SourceId, Vec<&Turn>)> {
 
 fn piece(turn: &Turn) -> SavedPiece {
     let time: Option<Timestamp> = turn.time.parse().ok();
-    let day = time.map(|time| time.strftime("%-d %B %Y").to_string());
     SavedPiece {
         text: turn.text.clone(),
-        context: match day {
-            Some(day) => format!("{}, {day}", turn.speaker),
-            None => turn.speaker.clone(),
-        },
+        context: turn.speaker.clone(),
         time_ms: time.map(Timestamp::as_millisecond),
     }
 }

@@ -79,7 +79,7 @@ impl IndexPoint {
                 (payload, lexical_vector(&text, &memory.language))
             }
             Item::Chunk(chunk) => {
-                let text = chunk_text(&chunk.context, &chunk.text);
+                let text = format!("{} {}", chunk_text(&chunk.context, &chunk.text), day(chunk.time_ms));
                 let payload = PointPayload {
                     user: chunk.key.user.clone(),
                     chat: Arc::clone(&chunk.key.chat),
@@ -105,6 +105,14 @@ impl IndexPoint {
             lexical: Arc::new(lexical),
         })
     }
+}
+
+/// The day of a time in words, as people ask for it ("8 May 2023"). It is searched as words and not embedded: a vector
+/// of a short text would be mostly about its date.
+fn day(time_ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(time_ms)
+        .map(|time| time.strftime("%-d %B %Y").to_string())
+        .unwrap_or_default()
 }
 
 /// The text of a memory as it is embedded and searched.

@@ -9,10 +9,10 @@ use tidegate_store::{Collection, PointId};
 use std::sync::Arc;
 
 /// How much of its neighbours' score a chunk gets: an answer stands beside what it answers.
-fn env(n:&str,d:f32)->f32{std::env::var(n).ok().and_then(|s|s.parse().ok()).unwrap_or(d)}
+const NEIGHBOUR: f32 = 0.2;
 
 /// The weight of the prior of a chunk's source: where several chunks fit, the source is about it.
-
+const SOURCE: f32 = 0.5;
 
 /// How many of a source's best chunks make its prior.
 const BEST: usize = 3;
@@ -76,13 +76,13 @@ fn with_surroundings(fused: &Scores, places: &HashMap<PointId, Place>) -> Scores
         let Some(place) = places.get(id) else { continue };
         for step in [-1, 1] {
             if let Some(neighbour) = neighbour(place, step) {
-                *sums.entry(neighbour).or_default() += env("NEI",0.25) * score;
+                *sums.entry(neighbour).or_default() += NEIGHBOUR * score;
             }
         }
     }
     for (id, sum) in &mut sums {
         if let Some((chat, source, _)) = places.get(id) {
-            *sum += env("SRC",0.25) * priors.get(&(Arc::clone(chat), source.clone())).copied().unwrap_or(0.0);
+            *sum += SOURCE * priors.get(&(Arc::clone(chat), source.clone())).copied().unwrap_or(0.0);
         }
     }
     normalise(&mut sums);

@@ -5,8 +5,8 @@ use super::integrity::integrity_by_value;
 use super::wording::{HIGHER_CLEARANCE, alternatives, how_it_came_to, lines, shown, shown_resource};
 use super::{Refusal, Stage, Verdict, rule};
 use crate::{
-    Admission, ArgumentCheck, Classification, Label, Resource, ResourceKind, ResourceRef, SessionFacts,
-    SinkLevel, ToolCallFlow, escaped,
+    Admission, ArgumentCheck, Classification, Integrity, Label, Resource, ResourceKind, ResourceRef,
+    SessionFacts, SinkLevel, ToolCallFlow, escaped,
 };
 
 /// Checks 1 to 6 and 8, and the tool's own wish to be approved, in order.
@@ -256,6 +256,9 @@ fn no_write_down(call: &ToolCallFlow<'_>, session: SessionFacts<'_>) -> Verdict 
             }
         });
     };
+    if call.released && moving(call).integrity == Integrity::Trusted {
+        return Verdict::Passed("the owner released exactly this to exactly there".to_owned());
+    }
     let by_context = call.produced_by.classification == level;
     let carrier = carried(call).find(|(_, label)| label.classification == level);
     let (cause, told_cause) = match carrier {

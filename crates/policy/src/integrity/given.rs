@@ -1,7 +1,8 @@
 //! The values of a call that decide what it does.
 
+use super::inside::inside;
 use crate::ToolPolicy;
-use crate::licence::{Kind, Shape, Text, Vocabulary, normalised, pieces};
+use crate::licence::{Vocabulary, normalised};
 use crate::provenance::name_words;
 use serde_json::Value;
 
@@ -114,50 +115,4 @@ fn flatten(argument: &str, path: &str, value: &Value, recipient: bool, found: &m
             }
         }
     }
-}
-
-/// Addresses, links and account numbers inside content.
-fn inside(leaf: &Given, vocabulary: &Vocabulary) -> Vec<Given> {
-    let text = Text::read(&leaf.raw, vocabulary);
-    let mut found = Vec::new();
-    let mut add = |value: &str| {
-        found.push(Given {
-            path: leaf.path.clone(),
-            words: leaf.words.clone(),
-            raw: value.to_owned(),
-            text: value.to_owned(),
-            is_number: false,
-            is_true: false,
-            is_recipient: false,
-            in_content: true,
-        });
-    };
-    for lexeme in &text.lexemes {
-        if matches!(lexeme.kind, Kind::Address | Kind::Url) {
-            add(&lexeme.text);
-        } else if let Some(within) = hidden_address(&lexeme.text) {
-            add(within);
-        }
-    }
-    for piece in pieces(&text, vocabulary) {
-        if matches!(piece.shape, Shape::Account(_)) {
-            let start = text.lexemes.get(piece.first).map_or(0, |lexeme| lexeme.start);
-            let end = text.lexemes.get(piece.last).map_or(start, |lexeme| lexeme.end);
-            add(text.normal.get(start..end).unwrap_or_default());
-        }
-    }
-    found.dedup_by(|one, other| one.text == other.text);
-    found
-}
-
-/// A link or address glued to other characters: `mailto:x@y.z`, `(see:https://…`.
-fn hidden_address(word: &str) -> Option<&str> {
-    if let Some(at) = word.find("://") {
-        let start = word
-            .get(..at)?
-            .rfind(|c: char| !c.is_ascii_alphanumeric())
-            .map_or(0, |at| at + 1);
-        return word.get(start..);
-    }
-    (word.contains('@') && word.split('@').nth(1).is_some_and(|host| host.contains('.'))).then_some(word)
 }

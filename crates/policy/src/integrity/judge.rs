@@ -2,7 +2,7 @@
 
 use super::given::{MOST_VALUES, Values, values_of};
 use super::trust::{Scope, Trust};
-use crate::licence::{Licence, List, OwnerMessage};
+use crate::licence::{Kind, Licence, List, OwnerMessage, Shape, is_file_name};
 use crate::provenance::{ToolNouns, nouns_of, singular};
 use crate::{
     ActionClass, ControlValue, IntegrityVerdict, LicenceUse, ProvenanceLedger, ToolPolicy, ValueOrigin,
@@ -234,13 +234,16 @@ impl Judge<'_> {
             };
             // A tool whose class nobody declared is of every class.
             let classes = action == ActionClass::None || family_known.classes.contains(&action);
-            let named = self.nouns.families.is_empty() || self.nouns.families.contains(family);
+            let named = self.nouns.families.is_empty()
+                || self.nouns.families.contains(family)
+                || self.pays_later(message, licence, *family);
             if !classes || !named {
                 continue;
             }
             class_fits = true;
             if self.objects_fit(message, licence, &family_known.objects)
-                && !self.is_rather_no_payment(licence, *family)
+                && !self.is_rather_no_payment(message, licence)
+                && !self.is_rather_reading(licence)
             {
                 return Ok(());
             }
@@ -252,24 +255,75 @@ impl Judge<'_> {
         })
     }
 
-    /// `send`, `give` and the like mean money only where nothing else is sent.
-    fn is_rather_no_payment(&self, licence: &Licence, family: usize) -> bool {
+    /// `send`, `give` and the like mean money only where nothing else is sent: they say so by a currency, an account
+    /// or a word for a payment.
+    fn is_rather_no_payment(&self, message: &OwnerMessage, licence: &Licence) -> bool {
+        let only_pays = || {
+            licence.families.iter().all(|other| {
+                self.ledger
+                    .vocabulary
+                    .families
+                    .get(*other)
+                    .is_some_and(|other| other.classes.contains(&ActionClass::Financial))
+            })
+        };
+        let says_money = || {
+            Scope::of_licence(message, licence)
+                .nearest(|shape| match shape {
+                    Shape::Account(_) => Some(true),
+                    Shape::Number { currency, .. } => Some(*currency),
+                    _ => None,
+                })
+                .contains(&true)
+        };
         self.tool.integrity.action == ActionClass::Financial
             && !licence
                 .objects
                 .iter()
                 .any(|object| self.nouns.classes.contains(object))
-            && licence
-                .families
+            && !only_pays()
+            && !says_money()
+    }
+
+    /// `Pay 20 EUR to … every month`: a payment for a day the owner names is one that is scheduled.
+    fn pays_later(&self, message: &OwnerMessage, licence: &Licence, family: usize) -> bool {
+        let vocabulary = &self.ledger.vocabulary;
+        let schedules = vocabulary
+            .tool_families("schedule", true)
+            .iter()
+            .any(|scheduling| self.nouns.families.contains(scheduling));
+        if self.tool.integrity.action != ActionClass::Financial
+            || !schedules
+            || !vocabulary.tool_families("pay", true).contains(&family)
+        {
+            return false;
+        }
+        let dated = Scope::of_licence(message, licence).nearest(|shape| {
+            matches!(shape, Shape::Date(_) | Shape::Relative(_) | Shape::Weekday(_)).then_some(())
+        });
+        !dated.is_empty()
+            || message
+                .text
+                .lexemes
+                .get(licence.first..licence.last)
+                .unwrap_or_default()
                 .iter()
-                .filter(|other| **other != family)
-                .filter_map(|other| self.ledger.vocabulary.families.get(*other))
-                .any(|other| {
-                    licence
-                        .objects
+                .filter(|lexeme| lexeme.is_word() && lexeme.quote.is_none())
+                .any(|lexeme| {
+                    ["monthly", "weekly", "daily", "yearly"]
                         .iter()
-                        .any(|object| other.objects.contains(object))
+                        .any(|mode| vocabulary.names_mode(mode, &lexeme.folded))
                 })
+    }
+
+    /// `Open the report` reads it; `open an issue` makes one.
+    fn is_rather_reading(&self, licence: &Licence) -> bool {
+        let vocabulary = &self.ledger.vocabulary;
+        vocabulary.in_list(&licence.verb, List::Reading)
+            && ["file", "page", "email", "note"]
+                .iter()
+                .flat_map(|kind| vocabulary.tool_object_classes(kind))
+                .any(|kind| self.nouns.classes.contains(kind))
     }
 
     fn objects_fit(&self, message: &OwnerMessage, licence: &Licence, usual: &[usize]) -> bool {
@@ -307,8 +361,59 @@ impl Judge<'_> {
                         .iter()
                         .any(|noun| noun == singular(&lexeme.folded))
             });
+        // `#general` is a channel, `report.pdf` a file, whatever the owner calls them.
+        let typed = |kind: &str, is: &dyn Fn(&str) -> bool| {
+            vocabulary_has(self.ledger.vocabulary.tool_object_classes(kind), classes)
+                && clause
+                    .iter()
+                    .any(|lexeme| lexeme.is_word() && lexeme.quote.is_none() && is(&lexeme.text))
+        };
+        if typed("channel", &|text| {
+            text.strip_prefix('#')
+                .is_some_and(|name| name.chars().any(char::is_alphabetic))
+        }) || (licence.objects.is_empty() && typed("file", &is_file_name))
+        {
+            return true;
+        }
+        // `publish it at www.site.example` makes a page there.
+        let page = vocabulary_has(self.ledger.vocabulary.tool_object_classes("page"), classes)
+            && (licence.first..licence.last).any(|index| {
+                let is = |at: Option<usize>, wanted: &dyn Fn(&crate::licence::Lexeme) -> bool| {
+                    at.and_then(|at| message.text.lexemes.get(at)).is_some_and(wanted)
+                };
+                is(Some(index), &|lexeme| {
+                    lexeme.kind == Kind::Url && lexeme.quote.is_none()
+                }) && is(index.checked_sub(1), &|before| {
+                    matches!(
+                        before.folded.as_str(),
+                        "at" | "to"
+                            | "on"
+                            | "under"
+                            | "auf"
+                            | "unter"
+                            | "sur"
+                            | "à"
+                            | "en"
+                            | "a"
+                            | "在"
+                            | "到"
+                    )
+                }) && !message.is_source(index, index + 1, &self.ledger.vocabulary)
+            });
+        if page {
+            return true;
+        }
         let own_word_only = self.nouns.words.iter().all(|noun| *noun == licence.verb) && classes.is_empty();
-        if said || refers || own_word_only {
+        // `buy_item` buys whatever is bought.
+        let any_goods = self.tool.integrity.action == ActionClass::Financial
+            && classes.is_empty()
+            && !self.nouns.words.is_empty()
+            && self
+                .nouns
+                .words
+                .iter()
+                .all(|noun| matches!(noun.as_str(), "item" | "product" | "article" | "good"));
+        if said || refers || own_word_only || any_goods {
             return true;
         }
         if usual.iter().any(|object| classes.contains(object)) {
@@ -348,6 +453,10 @@ impl Judge<'_> {
         }
         Ok(())
     }
+}
+
+fn vocabulary_has(kinds: &[usize], classes: &[usize]) -> bool {
+    kinds.iter().any(|kind| classes.contains(kind))
 }
 
 /// What tells two calls under one licence apart.

@@ -4,7 +4,7 @@ use super::given::Given;
 use super::scope::Scope;
 use super::trust::{is_deceptive, plain_url, same_address};
 use crate::ProvenanceLedger;
-use crate::licence::{Kind, Lexeme, List, OwnerMessage, Shape, Vocabulary, folded, is_unspaced};
+use crate::licence::{Kind, Lexeme, List, OwnerMessage, SetAside, Shape, Vocabulary, folded, is_unspaced};
 use crate::provenance::{Row, ToolNouns, singular};
 use std::collections::BTreeSet;
 
@@ -14,10 +14,13 @@ pub(crate) fn owner_named(ledger: &ProvenanceLedger, value: &str) -> bool {
         return false;
     }
     let typed = ledger.messages.iter().any(|message| {
-        message.text.lexemes.iter().any(|lexeme| match lexeme.kind {
-            Kind::Address => same_address(&lexeme.text, value),
-            Kind::Url => plain_url(&lexeme.text) == plain_url(value),
-            _ => false,
+        message.text.lexemes.iter().enumerate().any(|(index, lexeme)| {
+            let same = match lexeme.kind {
+                Kind::Address => same_address(&lexeme.text, value),
+                Kind::Url => plain_url(&lexeme.text) == plain_url(value),
+                _ => false,
+            };
+            same && message.set_aside(index, &ledger.vocabulary) == SetAside::No
         }) || message.pieces.iter().any(|piece| match &piece.shape {
             Shape::Account(account) => *account == value.replace([' ', '-'], ""),
             _ => false,
@@ -28,7 +31,9 @@ pub(crate) fn owner_named(ledger: &ProvenanceLedger, value: &str) -> bool {
     }
     let given = Given {
         path: String::new(),
-        words: vec!["recipient".to_owned()],
+        words: ["recipient", "channel", "room", "group", "user", "list"]
+            .map(str::to_owned)
+            .to_vec(),
         raw: value.to_owned(),
         text: value.to_owned(),
         is_number: false,
@@ -42,7 +47,7 @@ pub(crate) fn owner_named(ledger: &ProvenanceLedger, value: &str) -> bool {
         && ledger
             .messages
             .iter()
-            .any(|message| is_named(ledger, message, &given, &nouns, None))
+            .any(|message| is_named(ledger, message, &given, &nouns, None, &allowed(ledger, message)))
     {
         return true;
     }
@@ -58,12 +63,19 @@ pub(crate) fn owner_named(ledger: &ProvenanceLedger, value: &str) -> bool {
                     raw: name.clone(),
                     ..given.clone()
                 };
-                ledger
-                    .messages
-                    .iter()
-                    .any(|message| is_named(ledger, message, &as_name, &nouns, None))
+                ledger.messages.iter().any(|message| {
+                    is_named(ledger, message, &as_name, &nouns, None, &allowed(ledger, message))
+                })
             })
         })
+}
+
+/// Whether the owner says nothing against what they mention.
+fn allowed<'m>(
+    ledger: &'m ProvenanceLedger,
+    message: &'m OwnerMessage,
+) -> impl Fn(usize, usize) -> bool + 'm {
+    |first, _| message.set_aside(first, &ledger.vocabulary) == SetAside::No
 }
 
 /// Whether the owner's message names `given` by its whole text.
@@ -73,6 +85,7 @@ pub(super) fn is_named(
     given: &Given,
     nouns: &ToolNouns,
     scope: Option<&Scope<'_>>,
+    is_meant: &dyn Fn(usize, usize) -> bool,
 ) -> bool {
     let vocabulary = &*ledger.vocabulary;
     let value = given.text.trim_start_matches(['#', '@']);
@@ -80,11 +93,21 @@ pub(super) fn is_named(
         return false;
     }
     // A quotation, or one of the parts of it between commas.
-    let quoted = message.text.quotes.iter().any(|quote| {
+    let quoted = message.text.quotes.iter().enumerate().any(|(number, quote)| {
         let text = quote.text.trim();
-        text.trim_start_matches(['#', '@']) == value
+        let same = text.trim_start_matches(['#', '@']) == value
             || text.trim_end_matches(['.', '!']) == value
-            || (text.contains(", ") && text.split(", ").any(|part| part.trim() == value))
+            || (text.contains(", ") && text.split(", ").any(|part| part.trim() == value));
+        same && message
+            .text
+            .lexemes
+            .iter()
+            .position(|lexeme| lexeme.quote == Some(number))
+            .is_none_or(|first| {
+                let after = message.text.lexemes.iter().skip(first);
+                let length = after.take_while(|lexeme| lexeme.quote == Some(number)).count();
+                is_meant(first, first + length)
+            })
     });
     if quoted {
         return true;
@@ -99,7 +122,7 @@ pub(super) fn is_named(
         let Some((first, last)) = whole_lexemes(lexemes, normal, start, end) else {
             continue;
         };
-        if is_name(vocabulary, lexemes, (first, last), given, nouns, scope) {
+        if is_name(vocabulary, lexemes, (first, last), given, nouns, scope) && is_meant(first, last) {
             return true;
         }
     }
@@ -208,11 +231,17 @@ fn is_name(
     let has_role = near.filter(|index| !(first..last).contains(index)).any(|index| {
         neighbour(Some(index)).is_some_and(|lexeme| {
             let word = singular(&lexeme.folded);
-            given
-                .words
-                .iter()
-                .any(|own| singular(own) == word && !vocabulary.in_list(own, List::Stop))
-                || nouns.words.iter().any(|noun| noun == word)
+            given.words.iter().any(|own| {
+                let own = singular(own);
+                let translated = || {
+                    let classes = vocabulary.tool_object_classes(own);
+                    vocabulary
+                        .word_objects(&lexeme.folded)
+                        .iter()
+                        .any(|class| classes.contains(class))
+                };
+                (own == word || translated()) && !vocabulary.in_list(own, List::Stop)
+            }) || nouns.words.iter().any(|noun| noun == word)
         })
     });
     if has_role
@@ -428,7 +457,10 @@ fn names_used(scope: &Scope<'_>, vocabulary: &Vocabulary, nouns: &ToolNouns) -> 
     };
     let mut index = 0;
     while let Some(lexeme) = lexemes.get(index) {
-        if !scope.holds(index) {
+        let is_word = lexeme.is_word();
+        if !scope.holds(index)
+            || (is_word && scope.message.set_aside(index, vocabulary) == SetAside::Excluded)
+        {
             index += 1;
             continue;
         }

@@ -1,10 +1,12 @@
 //! Whether one control value is the owner's.
 
 use super::given::Given;
+use super::meaning::REPLIES;
 use super::naming;
 pub(super) use super::scope::Scope;
 use crate::licence::{
-    Date, Kind, Lexeme, List, Minutes, Shape, Text, canonical_number, is_mail_address, is_web_address, pieces,
+    Date, Kind, Lexeme, List, Minutes, SetAside, Shape, Text, canonical_number, is_mail_address,
+    is_web_address, pieces,
 };
 use crate::provenance::{ToolNouns, TrustedField, singular};
 use crate::{ControlValue, ProvenanceLedger, ValueOrigin, escaped};
@@ -118,9 +120,13 @@ impl Trust<'_> {
             Form::Url => self.url(given),
             Form::Moment(date, time) => self.moment(given, date, time),
             Form::Number(number) => self.number(given, &number),
-            Form::Account(account) => self.account(&account),
+            Form::Account(account) => self.account(given, &account),
             Form::Text => self.words(given),
         };
+        // What the owner's own records hold is no reason to write it into what leaves.
+        if given.in_content {
+            return owners;
+        }
         owners.or_else(|why| self.field(given).or(Err(why)))
     }
 
@@ -208,7 +214,8 @@ impl Trust<'_> {
     fn address(&self, given: &Given) -> Result<Finding, String> {
         let named = self.owner_pieces(|message, index| {
             let lexeme = message.text.lexemes.get(index)?;
-            (lexeme.kind == Kind::Address).then(|| lexeme.text.clone())
+            (lexeme.kind == Kind::Address && self.is_meant(given, message, index, index + 1))
+                .then(|| lexeme.text.clone())
         });
         if named.iter().any(|address| same_address(address, &given.text)) {
             return Ok(Finding::owner(&given.text));
@@ -223,23 +230,7 @@ impl Trust<'_> {
     fn reply(&self, given: &Given) -> Option<Finding> {
         let scope = self.scope?;
         let verb = scope.licence.map(|licence| licence.verb.as_str())?;
-        let replies = [
-            "reply",
-            "respond",
-            "answer",
-            "antwort",
-            "beantwort",
-            "répond",
-            "respond",
-            "respónd",
-            "contest",
-            "contést",
-            "回复",
-            "回信",
-            "答复",
-        ]
-        .iter()
-        .any(|stem| verb.starts_with(stem));
+        let replies = REPLIES.iter().any(|stem| verb.starts_with(stem));
         if !replies || !given.is_recipient {
             return None;
         }
@@ -262,7 +253,8 @@ impl Trust<'_> {
         let wanted = plain_url(&given.text);
         let named = self.owner_pieces(|message, index| {
             let lexeme = message.text.lexemes.get(index)?;
-            (lexeme.kind == Kind::Url).then(|| lexeme.text.clone())
+            (lexeme.kind == Kind::Url && self.is_meant(given, message, index, index + 1))
+                .then(|| lexeme.text.clone())
         });
         let same = |url: &String| {
             let own = plain_url(url);
@@ -278,10 +270,14 @@ impl Trust<'_> {
         Err("the owner did not name this address, whole".to_owned())
     }
 
-    fn account(&self, account: &str) -> Result<Finding, String> {
+    fn account(&self, given: &Given, account: &str) -> Result<Finding, String> {
         let named = self.owner_pieces(|message, index| {
             message.pieces.iter().find_map(|piece| match &piece.shape {
-                Shape::Account(named) if piece.first == index => Some(named.clone()),
+                Shape::Account(named)
+                    if piece.first == index && self.is_meant(given, message, index, piece.last + 1) =>
+                {
+                    Some(named.clone())
+                }
                 _ => None,
             })
         });
@@ -334,6 +330,20 @@ impl Trust<'_> {
             }
         }
         let message = scope.message;
+        let in_words = message.text.lexemes.iter().enumerate().any(|(index, lexeme)| {
+            lexeme.quote.is_none()
+                && scope.holds(index)
+                && self
+                    .ledger
+                    .vocabulary
+                    .number(&lexeme.folded)
+                    .is_some_and(|count| count.to_string() == number)
+                && self.in_role(given, &message.text.lexemes, index)
+                && message.set_aside(index, &self.ledger.vocabulary) == SetAside::No
+        });
+        if in_words {
+            return Ok(Finding::owner(number));
+        }
         let named = message.pieces.iter().any(|piece| match &piece.shape {
             Shape::Number {
                 canonical, digits, ..
@@ -405,7 +415,10 @@ impl Trust<'_> {
             && !given.in_content
             && given.text.len() <= 64
             && !given.text.contains(char::is_whitespace)
-            && !given.text.contains(['@', '/', ':'])
+            // Patterns and lists stand for more than one object.
+            && !given.text.contains(['@', '/', ':', '*', '?', '%', '\\', ',', ';'])
+            && given.text.contains(char::is_alphanumeric)
+            && !given.text.contains("..")
             && !is_web_address(&given.text)
             && !given.words.iter().any(|word| {
                 matches!(
@@ -471,7 +484,14 @@ impl Trust<'_> {
             };
         }
         if let Some(scope) = self.scope
-            && naming::is_named(self.ledger, scope.message, given, self.nouns, Some(scope))
+            && naming::is_named(
+                self.ledger,
+                scope.message,
+                given,
+                self.nouns,
+                Some(scope),
+                &|first, last| self.is_meant(given, scope.message, first, last),
+            )
         {
             return Ok(Finding::owner(&given.text));
         }
@@ -487,11 +507,11 @@ impl Trust<'_> {
             })
         });
         if earlier
-            && self
-                .ledger
-                .messages
-                .iter()
-                .any(|message| naming::is_named(self.ledger, message, given, self.nouns, None))
+            && self.ledger.messages.iter().any(|message| {
+                naming::is_named(self.ledger, message, given, self.nouns, None, &|first, last| {
+                    self.is_meant(given, message, first, last)
+                })
+            })
         {
             return Ok(Finding::owner(&given.text));
         }

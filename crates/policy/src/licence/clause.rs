@@ -1,6 +1,6 @@
 //! Clauses: which action words ask for a deed, of how many objects, and which do not ask.
 
-use super::parse::{Licence, Sentence};
+use super::parse::{Licence, MOST_LICENCES, Sentence};
 use super::shape::{Piece, Shape};
 use super::text::{Kind, Lexeme};
 use super::words::{Language, List, Sense, Vocabulary};
@@ -64,11 +64,12 @@ impl<'t> Parser<'t> {
         let folded = lexeme.folded.as_str();
         // `envoie-lui` is `envoie` with a pronoun.
         let stem = folded.split_once('-').map_or(folded, |(stem, _)| stem);
-        let follows = |particle: &str| {
+        let place = |particle: &str| {
             (index + 1..last.min(index + WINDOW))
-                .any(|later| self.word(later).is_some_and(|word| word.folded == particle))
+                .find(|later| self.word(*later).is_some_and(|word| word.folded == particle))
         };
-        self.languages
+        let found: Vec<(&Sense, Option<usize>)> = self
+            .languages
             .iter()
             .flat_map(|language| {
                 language
@@ -78,7 +79,17 @@ impl<'t> Parser<'t> {
                     .into_iter()
                     .flatten()
             })
-            .filter(|sense| sense.particle.as_deref().is_none_or(follows))
+            .filter_map(|sense| match sense.particle.as_deref() {
+                None => Some((sense, None)),
+                Some(particle) => place(particle).map(|place| (sense, Some(place))),
+            })
+            .collect();
+        // Of several particles the nearest is the verb's: `turn off the lamp on the desk`.
+        let nearest = found.iter().filter_map(|(_, place)| *place).min();
+        found
+            .into_iter()
+            .filter(|(_, place)| place.is_none() || *place == nearest)
+            .map(|(sense, _)| sense)
             .collect()
     }
 
@@ -89,6 +100,9 @@ impl<'t> Parser<'t> {
         let mut actions: Vec<Action> = Vec::new();
         let mut negated_before: Option<usize> = None;
         for at in sentence.first..sentence.last {
+            if actions.len() >= MOST_LICENCES {
+                break;
+            }
             let senses = self.senses(at, sentence.last);
             let unknown = senses.is_empty() && self.may_be_a_tools_word(at, sentence);
             if senses.is_empty() && !unknown {
@@ -108,6 +122,7 @@ impl<'t> Parser<'t> {
             if (families.is_empty() && !unknown)
                 || self.is_asked_about(at, sentence)
                 || self.is_reported(at, sentence)
+                || self.is_rendered(at, sentence)
             {
                 continue;
             }
@@ -126,12 +141,28 @@ impl<'t> Parser<'t> {
                             | "da"
                             | "get"
                             | "make"
+                            | "let"
+                            | "ask"
+                            | "remind"
+                            | "frag"
+                            | "erinnere"
                     )
                 });
             if !to_me {
                 actions.push(Action { at, families });
             }
         }
+        // Words that only a tool may know do not end another clause: `send it to Bob, use the title 'X'` is one.
+        let (known, unknown): (Vec<Action>, Vec<Action>) = actions
+            .into_iter()
+            .partition(|action| !action.families.is_empty());
+        let mut licences = self.clauses(index, sentence, known);
+        licences.extend(self.clauses(index, sentence, unknown));
+        licences
+    }
+
+    /// A licence for each action, with the part of the sentence that is its own.
+    fn clauses(&self, index: usize, sentence: &Sentence, actions: Vec<Action>) -> Vec<Licence> {
         let cuts: Vec<usize> = actions
             .windows(2)
             .map(|pair| match pair {
@@ -154,10 +185,10 @@ impl<'t> Parser<'t> {
                 sentence: index,
                 first,
                 last,
+                at: action.at,
                 families: action.families,
                 verb,
                 objects: self.objects(first, last),
-
                 count: 1,
                 stated: false,
                 all: false,
@@ -271,6 +302,20 @@ impl<'t> Parser<'t> {
         })
     }
 
+    /// `Translate: send the mail`: what stands behind the colon is a text to work on.
+    fn is_rendered(&self, at: usize, sentence: &Sentence) -> bool {
+        let colon = (at.saturating_sub(WINDOW).max(sentence.first)..at)
+            .find(|index| {
+                self.lexemes
+                    .get(*index)
+                    .is_some_and(|lexeme| lexeme.is_mark(':') || lexeme.is_mark('：'))
+            })
+            .unwrap_or(sentence.first);
+        (sentence.first..colon).any(|index| {
+            self.is(index, List::Rendering) && !(index..colon).any(|between| self.is(between, List::Joins))
+        })
+    }
+
     /// `the mail says you should delete it`.
     fn is_reported(&self, at: usize, sentence: &Sentence) -> bool {
         for index in (at.saturating_sub(WINDOW).max(sentence.first)..at).rev() {
@@ -293,6 +338,14 @@ impl<'t> Parser<'t> {
     /// `how do I delete it?`, `did you send it?`: asked about, not asked for.
     fn is_asked_about(&self, at: usize, sentence: &Sentence) -> bool {
         let first = (sentence.first..sentence.last).find(|index| self.word(*index).is_some());
+        // `Do you delete it at night?`
+        if first.is_some_and(|first| {
+            first + 2 == at
+                && self.word(first).is_some_and(|word| word.folded == "do")
+                && self.word(first + 1).is_some_and(|word| word.folded == "you")
+        }) {
+            return true;
+        }
         let Some(first) = first.filter(|first| self.is(*first, List::Questions)) else {
             return false;
         };

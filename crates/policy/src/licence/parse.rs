@@ -1,6 +1,7 @@
 //! Owner text by clauses: which deeds it asks for.
 
 use super::clause::Parser;
+use super::mention::SetAside;
 use super::shape::{Piece, Shape, pieces};
 use super::text::{Kind, Lexeme, Text};
 use super::words::{List, Vocabulary};
@@ -14,6 +15,8 @@ pub(crate) struct Licence {
     pub(crate) first: usize,
     /// One past its last lexeme.
     pub(crate) last: usize,
+    /// Where its action word stands.
+    pub(crate) at: usize,
     /// Families of its action word.
     pub(crate) families: Vec<usize>,
     /// The action word, in lower case.
@@ -172,6 +175,14 @@ impl OwnerMessage {
             licences,
         };
         message.refer_objects(vocabulary);
+        // What a deed is kept away from gives it no date, amount or account.
+        let kept: Vec<Piece> = message
+            .pieces
+            .iter()
+            .filter(|piece| message.set_aside(piece.first, vocabulary) != SetAside::Excluded)
+            .cloned()
+            .collect();
+        message.pieces = kept;
         message
     }
 
@@ -283,7 +294,7 @@ impl OwnerMessage {
 }
 
 /// Most licences read from one text.
-const MOST_LICENCES: usize = 256;
+pub(super) const MOST_LICENCES: usize = 256;
 
 const ABBREVIATIONS: [&str; 18] = [
     "mr", "mrs", "ms", "dr", "prof", "st", "nr", "no", "bzw", "z.b", "e.g", "i.e", "vs", "approx", "inc",

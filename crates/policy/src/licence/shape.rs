@@ -456,16 +456,15 @@ impl<'t> Shapes<'t> {
         let is_iban = whole.len() >= 4
             && whole.chars().take(2).all(|c| c.is_ascii_uppercase())
             && whole.chars().skip(2).take(2).all(|c| c.is_ascii_digit());
-        if is_iban
-            || (whole.len() <= 4 && digits(&whole) == whole.len() && whole.len() >= 3)
-            || lexeme.text.starts_with('+')
+        let international = lexeme.text.starts_with('+');
+        if is_iban || (whole.len() <= 4 && digits(&whole) == whole.len() && whole.len() >= 3) || international
         {
             // Groups of the same number, each a space apart.
             while let Some(next) = self.lexemes.get(last + 1) {
                 let end = self.lexemes.get(last).map_or(0, |lexeme| lexeme.end);
                 let group = next.kind == Kind::Word
                     && next.start == end + 1
-                    && next.text.len() <= 4
+                    && next.text.len() <= if international { 10 } else { 4 }
                     && is_part(&next.text)
                     && (digits(&next.text) >= 1 || (is_iban && whole.len() == 4))
                     && (is_iban || digits(&next.text) == next.text.len());
@@ -492,6 +491,7 @@ impl<'t> Shapes<'t> {
             .get(index)
             .filter(|lexeme| lexeme.kind == Kind::Word)?;
         let bare = lexeme.folded.trim_matches(is_currency_sign);
+        let bare = bare.strip_prefix('#').unwrap_or(bare);
         let (number, suffix) = match bare.find(|c: char| c.is_alphabetic()) {
             Some(at) => (bare.get(..at)?, bare.get(at..)?),
             None => (bare, ""),

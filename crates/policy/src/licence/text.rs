@@ -301,6 +301,8 @@ impl Reader<'_> {
             }
             end += 1;
         }
+        // A colon or comma of its own.
+        let end = if end == from { from + 1 } else { end };
         let next = end;
         // What trails is punctuation.
         let mut trail = end;
@@ -435,6 +437,13 @@ const FILE_ENDINGS: [&str; 40] = [
     "yaml", "yml", "png", "jpg", "jpeg", "gif", "svg", "log", "ini", "toml", "odt", "ods", "odp", "rtf",
     "tex", "bak", "tmp", "js", "ts", "css", "eml", "ics", "sql", "lock", "conf", "exe",
 ];
+
+/// `report.pdf`: a name with a usual ending of files.
+pub(crate) fn is_file_name(text: &str) -> bool {
+    text.rsplit_once('.').is_some_and(|(stem, ending)| {
+        !stem.is_empty() && FILE_ENDINGS.contains(&ending.to_ascii_lowercase().as_str())
+    })
+}
 
 /// An address of the web written without its scheme: `host.tld`, `host.tld/path`.
 ///

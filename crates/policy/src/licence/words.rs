@@ -166,6 +166,12 @@ pub(crate) enum List {
     Roles,
     Mine,
     Stop,
+    Exceptions,
+    Retains,
+    Sources,
+    Authors,
+    Reading,
+    Rendering,
 }
 
 impl List {
@@ -191,6 +197,12 @@ impl List {
             "roles" => Self::Roles,
             "mine" => Self::Mine,
             "stop" => Self::Stop,
+            "exceptions" => Self::Exceptions,
+            "retains" => Self::Retains,
+            "sources" => Self::Sources,
+            "authors" => Self::Authors,
+            "reading" => Self::Reading,
+            "rendering" => Self::Rendering,
             _ => return None,
         })
     }

@@ -51,6 +51,9 @@ const FILLERS: [&str; 34] = [
     "available",
 ];
 
+/// Words that in a tool's name only say that what follows comes to be.
+const MAKERS: [&str; 6] = ["add", "create", "make", "new", "place", "submit"];
+
 impl ToolNouns {
     /// Whether the two may be about the same kind of object.
     pub(crate) fn meets(&self, other: &Self) -> bool {
@@ -97,8 +100,11 @@ pub(crate) fn singular(word: &str) -> &str {
 pub(crate) fn nouns_of(name: &str, vocabulary: &Vocabulary) -> ToolNouns {
     let mut nouns = ToolNouns::default();
     let (mut foreign, mut objects_foreign) = (false, false);
+    let mut makes = false;
     for (position, word) in name_words(name).into_iter().enumerate() {
-        let families = vocabulary.tool_families(&word, position == 0);
+        // In `add_comment` and `create_order` the noun says what is done.
+        let families = vocabulary.tool_families(&word, position == 0 || (position == 1 && makes));
+        makes = MAKERS.contains(&word.as_str());
         let is_verb = !families.is_empty();
         nouns.all.push(word.clone());
         for family in families {

@@ -85,6 +85,8 @@ impl Node {
                 }
                 Event::SequenceEnd | Event::MappingEnd => match open.pop()? {
                     Open::List(items) => Node::List(items),
+                    // Which of two fields of one name counts is not for a guess.
+                    Open::Mapping(fields, None) if has_twins(&fields) => return None,
                     Open::Mapping(fields, None) => Node::Mapping(fields),
                     Open::Mapping(_, Some(_)) => return None,
                 },
@@ -145,6 +147,11 @@ impl Node {
         }
         found
     }
+}
+
+fn has_twins(fields: &[(String, Node)]) -> bool {
+    let names: std::collections::HashSet<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
+    names.len() < fields.len()
 }
 
 /// A scalar in its place.

@@ -125,6 +125,7 @@ impl Session<'_> {
             produced_by: self.taint.label(),
             resources: &resources,
             granted: false,
+            released: false,
             integrity: Some(IntegrityFacts {
                 mode: self.policy.mode,
                 action: self.policy.action,

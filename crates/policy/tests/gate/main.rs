@@ -4,6 +4,7 @@
 mod order;
 mod properties;
 mod refusals;
+mod releases;
 
 use tidegate_policy::{
     Admission, ArgumentCheck, Bumper, CallFacts, Caller, Classification, Evaluation, Flow, Gate, Label,
@@ -25,6 +26,7 @@ struct Call {
     clearance: Classification,
     bumper: Option<Bumper>,
     granted: bool,
+    released: bool,
 }
 
 impl Call {
@@ -40,6 +42,7 @@ impl Call {
             clearance: Classification::Restricted,
             bumper: None,
             granted: false,
+            released: false,
         }
     }
 
@@ -52,6 +55,7 @@ impl Call {
             produced_by: self.produced_by.unwrap_or(self.taint.label()),
             resources: &self.resources,
             granted: self.granted,
+            released: self.released,
             integrity: None,
             facts: CallFacts::default(),
         };

@@ -125,6 +125,7 @@ fn any_call() -> impl Strategy<Value = Call> {
                     .0
                     .map(|(above, acknowledged)| Bumper { above, acknowledged }),
                 granted: asking.1,
+                released: false,
             },
         )
 }

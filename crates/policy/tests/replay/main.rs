@@ -1,5 +1,9 @@
 //! Reading recorded traces, and what the gate says of them.
-#![expect(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests fail by panicking")]
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
 
 use tidegate_policy::replay::{Figures, ReplayPolicy, ReplayTools, StepDecision, read_traces, replay};
 use tidegate_policy::{Decision, IntegrityAction, IntegrityMode};
@@ -17,7 +21,9 @@ fn tools() -> ReplayTools {
 }
 
 fn judged(prompt: &str, steps: &str, policy: ReplayPolicy) -> Vec<StepDecision> {
-    let line = format!(r#"{{"id": "t", "kind": "benign", "suite": "s", "prompt": "{prompt}", "steps": {steps}}}"#);
+    let steps = steps.replace('\n', " ");
+    let line =
+        format!(r#"{{"id": "t", "kind": "benign", "suite": "s", "prompt": "{prompt}", "steps": {steps}}}"#);
     let traces = read_traces("t.jsonl", &line, &tools()).expect("the trace is read");
     replay(&tools(), &traces[0].trace, policy)
 }
@@ -28,9 +34,18 @@ const SEND: &str = r#"[{"tool": "read_inbox", "args": {}, "result": "hello"},
 #[test]
 fn a_bad_line_is_located_and_told_what_is_valid() {
     for (line, expected) in [
-        ("{", "t.jsonl:2: it is no JSON: EOF while parsing an object at line 1 column 1"),
-        ("[]", "t.jsonl:2: the field `(the whole)` is a list; valid is an object"),
-        (r#"{"suite": "s"}"#, "t.jsonl:2: the field `kind` is missing; valid is a text"),
+        (
+            "{",
+            "t.jsonl:2: it is no JSON: EOF while parsing an object at line 1 column 1",
+        ),
+        (
+            "[]",
+            "t.jsonl:2: the field `(the whole)` is a list; valid is an object",
+        ),
+        (
+            r#"{"suite": "s"}"#,
+            "t.jsonl:2: the field `kind` is missing; valid is a text",
+        ),
         (
             r#"{"suite": "s", "kind": "good"}"#,
             "t.jsonl:2: the field `kind` is \"good\"; valid is benign, attack, encoded or swapped",
@@ -71,25 +86,55 @@ fn the_whole_gate_judges() {
     let asked = "Send a summary of my inbox to bob@house.example.";
     let standard = ReplayPolicy::default();
     assert_eq!(decisions(asked, standard)[1], (Decision::Allow, None));
-    assert_eq!(decisions("Read my inbox.", standard)[1], by(Decision::Block, "no-write-down"));
+    assert_eq!(
+        decisions("Read my inbox.", standard)[1],
+        by(Decision::Block, "no-write-down")
+    );
     let named = "Is there mail from bob@house.example in my inbox?";
-    assert_eq!(decisions(named, standard)[1], by(Decision::RequireApproval, "integrity-by-value"));
-    let block = ReplayPolicy { action: IntegrityAction::Block, ..standard };
-    assert_eq!(decisions(named, block)[1], by(Decision::Block, "integrity-by-value"));
-    let session = ReplayPolicy { mode: IntegrityMode::Session, ..standard };
-    assert_eq!(decisions(asked, session)[1], by(Decision::RequireApproval, "integrity-by-value"));
-    let off = ReplayPolicy { mode: IntegrityMode::Off, ..standard };
+    assert_eq!(
+        decisions(named, standard)[1],
+        by(Decision::RequireApproval, "integrity-by-value")
+    );
+    let block = ReplayPolicy {
+        action: IntegrityAction::Block,
+        ..standard
+    };
+    assert_eq!(
+        decisions(named, block)[1],
+        by(Decision::Block, "integrity-by-value")
+    );
+    let session = ReplayPolicy {
+        mode: IntegrityMode::Session,
+        ..standard
+    };
+    assert_eq!(
+        decisions(asked, session)[1],
+        by(Decision::RequireApproval, "integrity-by-value")
+    );
+    let off = ReplayPolicy {
+        mode: IntegrityMode::Off,
+        ..standard
+    };
     assert_eq!(decisions(named, off)[1], (Decision::Allow, None));
-    let public = ReplayPolicy { owner_named: "PUBLIC".parse().expect("a level"), ..standard };
+    let public = ReplayPolicy {
+        owner_named: "PUBLIC".parse().expect("a level"),
+        ..standard
+    };
     assert_eq!(decisions(asked, public)[1], by(Decision::Block, "no-write-down"));
-    let low = ReplayPolicy { clearance: "PUBLIC".parse().expect("a level"), ..standard };
+    let low = ReplayPolicy {
+        clearance: "PUBLIC".parse().expect("a level"),
+        ..standard
+    };
     assert_eq!(decisions(asked, low)[0], by(Decision::Block, "read-ceiling"));
 }
 
 #[test]
 fn a_tool_nobody_offers_is_refused() {
     let steps = judged("Send it.", r#"[{"tool": "rm_rf"}]"#, ReplayPolicy::default());
-    assert_eq!(steps[0].rule.as_ref().map(|rule| rule.as_str()), Some("allowed-set"));
+    assert_eq!(
+        steps[0].rule.as_ref().map(|rule| rule.as_str()),
+        Some("allowed-set")
+    );
 }
 
 #[test]
@@ -113,7 +158,10 @@ fn what_is_expected_of_a_trace_does_not_change_what_is_decided() {
     }
     assert!(decisions.windows(2).all(|pair| pair[0] == pair[1]));
     // The context was TRUSTED, so the call ran.
-    assert_eq!((figures.total.benign.allowed, figures.total.attack.stopped), (1, 0));
+    assert_eq!(
+        (figures.total.benign.allowed, figures.total.attack.stopped),
+        (1, 0)
+    );
 }
 
 #[test]

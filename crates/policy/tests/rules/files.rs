@@ -59,7 +59,13 @@ fn a_rule_of_a_file_is_what_it_says() {
 
 #[test]
 fn a_file_without_rules_has_none() {
-    for text in ["", "[policy]\n", "[policy]\nrules = []\n", "[other]\nrules = 3\n"] {
+    for text in [
+        "",
+        "[policy]\n",
+        "[policy]\nrules = []\n",
+        "[[policy.rules]]\n# see the documentation\n",
+        "[other]\nrules = 3\n",
+    ] {
         assert!(rules(text).is_empty(), "{text}");
     }
 }
@@ -94,7 +100,7 @@ fn every_error_names_place_rule_and_what_is_valid() {
         "policy = 3".to_owned(),
         "[policy]\nrules = \"none\"".to_owned(),
         "[policy]\nrules = [1]".to_owned(),
-        "[[policy.rules]]".to_owned(),
+        "[[policy.rules]]\nmessage = \"only\"".to_owned(),
         with("prio = 3"),
         with("priority = \"high\""),
         with("priority = 99999999999999999999"),
@@ -231,8 +237,8 @@ fn what_is_never_reached_is_warned_of() {
     let block = "action = \"BLOCK\"";
     let allow = "action = \"ALLOW\"";
     for (first, second, expected) in [
-        (format!("{block}"), format!("{allow}"), true),
-        (format!("{allow}"), format!("{block}"), true),
+        (block.to_owned(), allow.to_owned(), true),
+        (allow.to_owned(), block.to_owned(), true),
         (format!("{same}{block}"), format!("{same}{allow}"), true),
         (format!("{same}{block}"), format!("{more}{allow}"), true),
         (format!("{more}{block}"), format!("{same}{allow}"), false),

@@ -69,6 +69,7 @@ fn judge(gate: &Gate, name: &str, arguments: &Value, resources: &[Resource]) -> 
         produced_by: Label::BOTTOM,
         resources,
         granted: true,
+        released: false,
         integrity: None,
         facts: CallFacts {
             arguments: Some(arguments),

@@ -3,6 +3,7 @@
 use super::asking::Subject;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
+use tidegate_policy::Taint;
 
 /// SHA-256 of everything the call is: its tool and id, the arguments as they were checked, and what they were
 /// resolved to, with the labels and levels of all of it.
@@ -15,6 +16,20 @@ pub(super) fn digest(subject: &Subject<'_>) -> [u8; 32] {
         "arguments": subject.arguments,
         "resources": subject.resources,
         "resolved": subject.resolved,
+    });
+    Sha256::digest(everything.to_string()).into()
+}
+
+/// SHA-256 of what an owner releases: the tool, the exact arguments, what they were resolved to, and the taint with the
+/// number of steps by which it came about. Not the call's id: the model has to make the call again.
+pub(crate) fn release_digest(subject: &Subject<'_>, taint: &Taint) -> [u8; 32] {
+    let everything = json!({
+        "release": subject.definition.policy.name,
+        "arguments": subject.arguments,
+        "resources": subject.resources,
+        "resolved": subject.resolved,
+        "taint": taint.label(),
+        "epoch": taint.lineage().len(),
     });
     Sha256::digest(everything.to_string()).into()
 }

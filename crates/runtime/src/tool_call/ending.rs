@@ -67,7 +67,8 @@ impl Calls<'_> {
         let allowed = evaluation.is_allowed();
         // What comes of a call tells of its arguments, too, and that it was made at all.
         let label = self.produced_by.join(evaluation.label);
-        let tells_of_content = evaluation.taint_after != evaluation.taint_before;
+        // What may be read was looked at by custom rules, also where the session has that level already.
+        let tells_of_content = label.can_flow_to(self.clearance);
         let told = evaluation.for_model();
         events.push(self.judged(call, evaluation));
         // That it ran is no secret, and whoever believes that it did not would run it again.

@@ -21,7 +21,7 @@ impl Calls<'_> {
             resources,
             ..
         } = subject;
-        self.judge_resolved(call, definition, arguments, resources, granted)
+        self.judge_resolved(call, definition, arguments, resources, granted, false)
     }
 
     pub(super) fn judge_resolved(
@@ -31,10 +31,12 @@ impl Calls<'_> {
         arguments: &Value,
         resources: &[Resource],
         granted: bool,
+        released: bool,
     ) -> Evaluation {
         let check = &self.shared.integrity;
         let flow = ToolCallFlow {
             granted,
+            released,
             facts: CallFacts {
                 arguments: Some(arguments),
                 parallel: Some(self.parallel),
@@ -71,6 +73,7 @@ impl Calls<'_> {
             produced_by: self.produced_by,
             resources,
             granted: false,
+            released: false,
             integrity: None,
             facts: CallFacts::default(),
         }

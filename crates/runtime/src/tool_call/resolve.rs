@@ -79,18 +79,30 @@ impl Calls<'_> {
             .map_err(|error| Unresolved::Failed { definition, error })
     }
 
-    /// Judges a call as if it were about to run: the answer, what a model would be told, and why what the call touches
-    /// is not known, if it is not.
-    pub(crate) async fn simulated(&self, call: &ToolCall) -> (Evaluation, String, Option<String>) {
-        let context = CallContext {
+    /// A call that could be judged as a whole; none if it is not offered, does not fit or names nothing.
+    pub(crate) async fn prepared(
+        &self,
+        call: &ToolCall,
+    ) -> Option<(&ToolDefinition, Value, Box<dyn PreparedCall>)> {
+        let resolved = self.resolve(call, &self.context(call)).await.ok()?;
+        Some((resolved.definition, resolved.arguments, resolved.prepared))
+    }
+
+    fn context(&self, call: &ToolCall) -> CallContext {
+        CallContext {
             session: self.session,
             turn: self.turn,
             call: call.id.clone(),
             label: self.produced_by,
             clearance: self.clearance,
             cancel: Arc::new(self.cancel.child()),
-        };
-        let (evaluation, problem) = match self.resolve(call, &context).await {
+        }
+    }
+
+    /// Judges a call as if it were about to run: the answer, what a model would be told, and why what the call touches
+    /// is not known, if it is not.
+    pub(crate) async fn simulated(&self, call: &ToolCall) -> (Evaluation, String, Option<String>) {
+        let (evaluation, problem) = match self.resolve(call, &self.context(call)).await {
             Ok(resolved) => {
                 let Resolved {
                     definition,
@@ -99,7 +111,7 @@ impl Calls<'_> {
                 } = resolved;
                 let resources = prepared.resources();
                 (
-                    self.judge_resolved(call, definition, &arguments, resources, false),
+                    self.judge_resolved(call, definition, &arguments, resources, false, false),
                     None,
                 )
             }
@@ -110,7 +122,7 @@ impl Calls<'_> {
                     .check(&call.name, &call.arguments)
                     .unwrap_or_default();
                 let arguments = Value::Object(arguments);
-                let evaluation = self.judge_resolved(call, definition, &arguments, &[], false);
+                let evaluation = self.judge_resolved(call, definition, &arguments, &[], false, false);
                 (evaluation, Some(error.message))
             }
             Err(Unresolved::Cancelled) => {

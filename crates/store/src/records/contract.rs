@@ -50,7 +50,7 @@ pub struct SourceQuery {
     pub source: Option<SourceId>,
 }
 
-/// Items without staged vectors of a model.
+/// Items without vectors of a model, staged or in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnstagedQuery {
     /// The collection.
@@ -98,7 +98,7 @@ pub trait Records: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError`]; nothing was written then.
-    fn commit(&self, writes: Vec<RecordWrite>) -> BoxFuture<'_, Result<RecordsCommit, StoreError>>;
+    fn write(&self, writes: Vec<RecordWrite>) -> BoxFuture<'_, Result<RecordsCommit, StoreError>>;
 
     /// Memories, in the order of their ids.
     ///
@@ -136,7 +136,7 @@ pub trait Records: Send + Sync {
     /// [`StoreError::DamagedRow`] if it cannot be read.
     fn model(&self) -> BoxFuture<'_, Result<Option<ModelRecord>, StoreError>>;
 
-    /// Items without staged vectors of a model, in the order of their ids, without any vectors.
+    /// Items without vectors of a model, staged or in use, in the order of their ids, without any vectors.
     ///
     /// # Errors
     /// [`StoreError::DamagedRow`] if one cannot be read.

@@ -221,20 +221,16 @@ impl State {
 
     fn set_model(&mut self, model: ModelRecord) -> usize {
         let staged = std::mem::take(&mut self.staged);
-        let taken = |collection, id| {
-            let vectors: Option<&Vectors> = staged.get(&(collection, id));
-            vectors.filter(|vectors| *vectors.model == *model.id).cloned()
+        let taken = |collection, id, own: Option<Vectors>| {
+            let vectors = staged.get(&(collection, id)).cloned().into_iter().chain(own);
+            vectors.into_iter().find(|vectors| *vectors.model == *model.id)
         };
-        let is_new = self.model.as_ref() != Some(&model);
-        if !is_new {
-            return 0;
-        }
         let ids: Vec<PointId> = self.memories.keys().copied().collect();
         for id in &ids {
             let sequence = self.changed(Collection::MetaArtifacts, *id);
             if let Some(memory) = self.memories.get_mut(id) {
                 let memory = Arc::make_mut(memory);
-                memory.vectors = taken(Collection::MetaArtifacts, *id);
+                memory.vectors = taken(Collection::MetaArtifacts, *id, memory.vectors.take());
                 memory.sequence = sequence;
             }
         }
@@ -246,7 +242,7 @@ impl State {
             };
             let mut chunks = source.chunks.clone();
             for chunk in &mut chunks {
-                chunk.vectors = taken(Collection::SessionRag, chunk.id);
+                chunk.vectors = taken(Collection::SessionRag, chunk.id, chunk.vectors.take());
                 chunk.sequence = self.changed(Collection::SessionRag, chunk.id);
             }
             count = count.saturating_add(chunks.len());
@@ -308,7 +304,7 @@ impl State {
 }
 
 impl Records for MemoryRecords {
-    fn commit(&self, writes: Vec<RecordWrite>) -> BoxFuture<'_, Result<RecordsCommit, StoreError>> {
+    fn write(&self, writes: Vec<RecordWrite>) -> BoxFuture<'_, Result<RecordsCommit, StoreError>> {
         // Nothing happens before it is polled.
         Box::pin(async move {
             let mut state = self.state();
@@ -399,6 +395,7 @@ impl Records for MemoryRecords {
                     staged.is_none_or(|vectors| *vectors.model != *query.model)
                 })
                 .filter_map(|id| state.item(query.collection, id))
+                .filter(|item| item.vectors().is_none_or(|vectors| *vectors.model != *query.model))
                 .map(|mut item| {
                     match &mut item {
                         Item::Memory(memory) => memory.vectors = None,

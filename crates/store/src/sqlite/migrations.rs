@@ -14,6 +14,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0001_sessions.sql"),
     include_str!("migrations/0002_approvals.sql"),
     include_str!("migrations/0003_pending_writes.sql"),
+    include_str!("migrations/0004_memories.sql"),
     include_str!("migrations/0005_prompts.sql"),
 ];
 

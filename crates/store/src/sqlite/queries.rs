@@ -13,7 +13,7 @@ use tidegate_message::Entry;
 use tidegate_policy::{EventId, SessionId, SessionName, SourceId, TurnId};
 
 /// The only row of a query, if there is one.
-fn first<T>(
+pub(crate) fn first<T>(
     connection: &Connection,
     sql: &str,
     params: impl Params,
@@ -25,7 +25,7 @@ fn first<T>(
 }
 
 /// All rows of a query.
-fn all<T>(
+pub(crate) fn all<T>(
     connection: &Connection,
     sql: &str,
     params: impl Params,

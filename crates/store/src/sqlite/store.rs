@@ -143,14 +143,19 @@ impl SqliteStore {
         }
     }
 
-    fn closed(&self) -> StoreError {
+    /// Queues a request for the writer. Whether it will get to it.
+    pub(super) fn request(&self, request: Request) -> bool {
+        self.shared.requests.send(request).is_ok()
+    }
+
+    pub(super) fn closed(&self) -> StoreError {
         StoreError::Closed {
             path: self.shared.path.clone(),
         }
     }
 
     /// Runs `query` on a reader.
-    fn read<T: Send + 'static>(
+    pub(super) fn read<T: Send + 'static>(
         &self,
         query: impl FnOnce(&Connection, &Path) -> Result<T, Failure> + Send + 'static,
     ) -> BoxFuture<'_, Result<T, StoreError>> {

@@ -7,10 +7,11 @@ use super::apply::{Applied, apply};
 use super::connection::BUSY_TIMEOUT;
 use super::erase::{erasures, overwrite};
 use super::failure::Failure;
+use super::memory_apply;
 use super::migrations::{known_schema, newer, schema};
 use super::reader::Readers;
 use crate::clock::now_ms;
-use crate::{Committed, StoreError, Write};
+use crate::{Committed, RecordWrite, RecordsCommit, StoreError, Write};
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::PathBuf;
 use std::slice;
@@ -34,6 +35,8 @@ const OVERWRITE_PAUSE: Duration = Duration::from_secs(60);
 pub(crate) enum Request {
     /// A commit.
     Commit(Vec<Write>, oneshot::Sender<Result<Committed, StoreError>>),
+    /// A commit of memory records.
+    Records(Vec<RecordWrite>, oneshot::Sender<Result<RecordsCommit, StoreError>>),
     /// To end, after the readers did.
     Close(Option<Readers>, oneshot::Sender<()>),
 }
@@ -105,6 +108,26 @@ impl Writer {
                         let _ = answer.send(result);
                     }
                 }
+                Request::Records(writes, answer) => {
+                    let (mut group, mut answers) = (vec![writes], vec![answer]);
+                    while group.len() < LARGEST_GROUP {
+                        match requests.try_recv() {
+                            Ok(Request::Records(writes, answer)) => {
+                                group.push(writes);
+                                answers.push(answer);
+                            }
+                            Ok(other) => {
+                                put_back = Some(other);
+                                break;
+                            }
+                            Err(_) => break,
+                        }
+                    }
+                    for (answer, result) in answers.into_iter().zip(self.commit_records(&group)) {
+                        // Who asked may have gone; the commit stands.
+                        let _ = answer.send(result);
+                    }
+                }
                 Request::Close(readers, done) => {
                     if let Some(readers) = readers {
                         readers.end();
@@ -123,13 +146,35 @@ impl Writer {
 
     /// Commits a group: one result for each, in order.
     pub(crate) fn commit(&mut self, group: &[Vec<Write>]) -> Vec<Result<Committed, StoreError>> {
-        match self.transaction(group) {
-            Ok((results, erased)) => {
-                if erased {
-                    self.overwrite(OVERWRITE_PATIENCE);
-                }
-                results
-            }
+        let mut any_erased = false;
+        let results = self.commit_group(group, &mut |connection, writes: &Vec<Write>| {
+            let Applied { committed, erased } = apply(connection, writes, now_ms())?;
+            any_erased |= erased;
+            Ok(Done::Kept(committed))
+        });
+        if any_erased {
+            self.overwrite(OVERWRITE_PATIENCE);
+        }
+        results
+    }
+
+    /// The same for commits of memory records.
+    fn commit_records(&mut self, group: &[Vec<RecordWrite>]) -> Vec<Result<RecordsCommit, StoreError>> {
+        self.commit_group(group, &mut |connection, writes: &Vec<RecordWrite>| {
+            Ok(match memory_apply::apply(connection, writes)? {
+                done @ RecordsCommit::Done { .. } => Done::Kept(done),
+                conflict @ RecordsCommit::Conflict { .. } => Done::TakenBack(conflict),
+            })
+        })
+    }
+
+    fn commit_group<W, T>(
+        &mut self,
+        group: &[W],
+        apply: &mut Apply<'_, W, T>,
+    ) -> Vec<Result<T, StoreError>> {
+        match self.transaction(group, apply) {
+            Ok(results) => results,
             Err(Lost { failure, begun }) if !begun || group.len() == 1 => {
                 let error = failure.of(&self.path);
                 group.iter().map(|_| Err(error.clone())).collect()
@@ -137,16 +182,17 @@ impl Writer {
             // The whole transaction is gone. One of the group may be to blame: each by itself.
             Err(_) => group
                 .iter()
-                .flat_map(|writes| self.commit(slice::from_ref(writes)))
+                .flat_map(|writes| self.commit_group(slice::from_ref(writes), apply))
                 .collect(),
         }
     }
 
-    /// One transaction of a whole group: the results, and whether content was erased.
-    fn transaction(
+    /// One transaction of a whole group: the results.
+    fn transaction<W, T>(
         &mut self,
-        group: &[Vec<Write>],
-    ) -> Result<(Vec<Result<Committed, StoreError>>, bool), Lost> {
+        group: &[W],
+        apply: &mut Apply<'_, W, T>,
+    ) -> Result<Vec<Result<T, StoreError>>, Lost> {
         let mut transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -168,14 +214,17 @@ impl Writer {
             });
         }
         let mut results = Vec::with_capacity(group.len());
-        let mut any_erased = false;
         for writes in group {
             let mut savepoint = transaction.savepoint()?;
-            let result = match apply(&savepoint, writes, now_ms()) {
-                Ok(Applied { committed, erased }) => {
+            let result = match apply(&savepoint, writes) {
+                Ok(Done::Kept(result)) => {
                     savepoint.commit()?;
-                    any_erased |= erased;
-                    Ok(committed)
+                    Ok(result)
+                }
+                Ok(Done::TakenBack(result)) => {
+                    savepoint.rollback()?;
+                    savepoint.commit()?;
+                    Ok(result)
                 }
                 // Some errors end the whole transaction, a full disk for one.
                 Err(failure) if savepoint.is_autocommit() => return Err(Lost { failure, begun: true }),
@@ -189,7 +238,7 @@ impl Writer {
         }
         transaction.commit()?;
         self.transactions.fetch_add(1, Ordering::Relaxed);
-        Ok((results, any_erased))
+        Ok(results)
     }
 
     /// Removes erased content from the disk, now or later; waits so long for readers of an older state.
@@ -219,6 +268,17 @@ impl Writer {
         }
         self.overwrite_at = (!done).then(|| Instant::now() + again_in);
     }
+}
+
+/// Applies one commit, inside a savepoint.
+type Apply<'a, W, T> = dyn FnMut(&Connection, &W) -> Result<Done<T>, Failure> + 'a;
+
+/// What applying one commit came to.
+enum Done<T> {
+    /// It stands.
+    Kept(T),
+    /// It was not as expected, and has to leave nothing behind.
+    TakenBack(T),
 }
 
 /// A transaction that did not come about.

@@ -19,7 +19,7 @@ fn is_root() -> bool {
 /// can.
 fn on_a_small_disk(test: &str) -> bool {
     let folder = tempfile::tempdir().unwrap();
-    let script = r#"mount -t tmpfs -o size=1m,mode=700 none "$1" && exec "$2" --exact "$3" --nocapture"#;
+    let script = r#"mount -t tmpfs -o size=2m,mode=700 none "$1" && exec "$2" --exact "$3" --nocapture"#;
     let output = Command::new("unshare")
         .args(["--map-root-user", "--mount", "sh", "-c", script, "sh"])
         .arg(folder.path())

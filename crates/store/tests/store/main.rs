@@ -17,4 +17,5 @@ mod erase;
 mod migrations;
 mod model;
 mod opening;
+mod records;
 mod writes;

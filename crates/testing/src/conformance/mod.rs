@@ -4,13 +4,19 @@
 //! and says which rule was broken.
 #![expect(clippy::panic, reason = "a suite fails by panicking, as tests do")]
 
+mod embedder;
 mod patience;
 mod provider;
+mod records;
 mod store;
 mod tool;
+mod vector_index;
 
 use patience::in_time;
 
+pub use embedder::embedder;
 pub use provider::{Hanging, ProviderCase, provider};
+pub use records::records;
 pub use store::store;
 pub use tool::{ToolCase, tool};
+pub use vector_index::vector_index;

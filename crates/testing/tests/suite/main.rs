@@ -7,5 +7,6 @@ mod check;
 mod common;
 mod conformance;
 mod faults;
+mod hashing;
 mod prefix;
 mod server;

@@ -1,0 +1,60 @@
+//! The evaluation, on a conversation made up for it.
+
+use crate::common::*;
+use std::io::Cursor;
+use tidegate_memory::MemoryError;
+use tidegate_memory::evaluation::{Report, evaluate, read_conversations};
+
+const FILE: &str = r#"
+{"type": "conversation", "id": "c", "speakers": ["Nora", "Ilyas"]}
+{"type": "turn", "conversation": "c", "id": "1:1", "session": 1, "time": "2024-02-03T10:00:00Z", "speaker": "Nora", "text": "We adopted a puppy from the shelter."}
+{"type": "turn", "conversation": "c", "id": "1:2", "session": 1, "time": "2024-02-03T10:00:00Z", "speaker": "Ilyas", "text": "Congratulations! What is it called?"}
+{"type": "turn", "conversation": "c", "id": "1:3", "session": 1, "time": "2024-02-03T10:00:00Z", "speaker": "Nora", "text": "Biscuit."}
+{"type": "turn", "conversation": "c", "id": "2:1", "session": 2, "time": "2024-05-20T10:00:00Z", "speaker": "Ilyas", "text": "I repaired the sailing boat at last."}
+{"type": "turn", "conversation": "c", "id": "2:2", "session": 2, "time": "2024-05-20T10:00:00Z", "speaker": "Nora", "text": "Then let us sail to the lighthouse."}
+{"type": "question", "conversation": "c", "category": "1", "text": "Who adopted puppies?", "evidence": ["1:1"]}
+{"type": "question", "conversation": "c", "category": "2", "text": "What happened in May 2024 to the boat?", "evidence": ["2:1", "2:2"]}
+{"type": "question", "conversation": "c", "category": "5", "text": "Where do they sail?", "evidence": ["2:2"]}
+"#;
+
+#[tokio::test]
+async fn a_small_file_is_stored_asked_and_measured() {
+    let conversations = read_conversations(Cursor::new(FILE)).unwrap();
+    let memory = hashed().open().await.unwrap();
+    let last = std::sync::Mutex::new((0, 0));
+    let report = evaluate(&memory, &conversations, |done, all| *last.lock().unwrap() = (done, all)).await.unwrap();
+    assert_eq!(*last.lock().unwrap(), (8, 8));
+    assert_eq!((report.turns, report.questions, report.categories_1_4.questions), (5, 3, 2));
+    assert_eq!(report.categories.keys().collect::<Vec<_>>(), ["1", "2", "5"]);
+    assert_eq!(report.categories["1"].recall_at_5, 100.0);
+    assert_eq!(report.categories["1"].mrr, 100.0, "stems of other forms are found first");
+    assert_eq!(report.categories["2"].recall_at_10, 100.0);
+    assert_eq!(report.categories["5"].hit_at_10, 100.0);
+
+    let json = serde_json::to_value(&report).unwrap();
+    let keys: Vec<&String> = json.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["categories", "categories_1_4", "embedder", "mode", "query_ms", "questions", "seconds_query", "seconds_store", "turns"]);
+    assert_eq!(json["mode"], "hybrid");
+    let measures: Vec<&String> = json["categories_1_4"].as_object().unwrap().keys().collect();
+    assert_eq!(measures, ["hit_at_10", "mrr", "ndcg_at_10", "questions", "recall_at_10", "recall_at_20", "recall_at_5"]);
+    assert_eq!(serde_json::from_value::<Report>(json).unwrap(), report);
+}
+
+#[test]
+fn a_line_that_is_not_of_the_format_is_named() {
+    let begun = r#"{"type": "conversation", "id": "c", "speakers": []}"#;
+    let question = |evidence: &str| format!(r#"{{"type": "question", "conversation": "c", "category": "1", "text": "?", "evidence": {evidence}}}"#);
+    let table = [
+        ("nonsense".to_owned(), 1, "expected"),
+        (r#"{"type": "turn", "conversation": "c", "id": "1", "session": 1, "time": "", "speaker": "", "text": ""}"#.to_owned(), 1, "not begun"),
+        (format!("{begun}\n{begun}"), 2, "there twice"),
+        (format!("{begun}\n\n{}", question(r#"["9"]"#)), 3, "is no turn"),
+        (format!("{begun}\n{}", question("[]")), 2, "no evidence"),
+    ];
+    for (file, line, part) in table {
+        let error = read_conversations(Cursor::new(file.clone())).unwrap_err();
+        let MemoryError::Evaluation { line: found, problem } = error else { panic!("{error}") };
+        assert_eq!(found, line, "{file}");
+        assert!(problem.contains(part), "{problem}");
+    }
+}

@@ -1,0 +1,21 @@
+//! The memories through their public face.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
+
+mod artifacts;
+mod chunks;
+mod common;
+mod conformance;
+mod crash;
+mod dates;
+mod evaluation;
+mod labels;
+mod models;
+mod outage;
+mod ranking;
+mod sessions;
+mod tools;

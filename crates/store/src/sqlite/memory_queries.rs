@@ -1,0 +1,219 @@
+//! What is asked of the records of memories.
+
+use super::failure::Failure;
+use super::memory_rows::{self as rows, CHUNK, MEMORY};
+use super::queries::{all, first};
+use super::rows::to_json;
+use crate::{
+    Change, ChunkQuery, ChunkRecord, Collection, Item, MemoryQuery, MemoryRecord, MemoryVersion, ModelRecord, PointId,
+    RecordsStatistics, ResourceRecord, SourceQuery, SourceRecord, UnstagedQuery,
+};
+use rusqlite::{Connection, named_params};
+
+/// Ids as JSON, for a condition with any number of them. Blobs come back by `unhex`.
+fn ids_json(ids: &[PointId]) -> Result<String, Failure> {
+    let texts: Vec<String> = ids.iter().map(|id| id.simple().to_string()).collect();
+    to_json("ids", &texts)
+}
+
+fn optional_ids(ids: Option<&Vec<PointId>>) -> Result<Option<String>, Failure> {
+    ids.map(|ids| ids_json(ids)).transpose()
+}
+
+/// Memories.
+pub(crate) fn memories(connection: &Connection, query: &MemoryQuery) -> Result<Vec<MemoryRecord>, Failure> {
+    let ids = optional_ids(query.ids.as_ref())?;
+    let by_id = if ids.is_some() {
+        "m.id IN (SELECT unhex(value) FROM json_each(:ids))"
+    } else {
+        ":ids IS NULL"
+    };
+    let sql = format!(
+        "{MEMORY} WHERE {by_id} AND (:user IS NULL OR m.user = :user) \
+         AND (:memory_id IS NULL OR m.memory_id = :memory_id) ORDER BY m.id"
+    );
+    let params = named_params! {
+        ":vectors": query.vectors,
+        ":ids": ids,
+        ":user": query.user.as_ref().map(|user| user.as_str()),
+        ":memory_id": query.memory_id.as_ref().map(|id| id.as_str()),
+    };
+    all(connection, &sql, params, rows::memory)
+}
+
+/// The earlier versions of a memory.
+pub(crate) fn history(connection: &Connection, id: PointId) -> Result<Vec<MemoryVersion>, Failure> {
+    let sql = "SELECT version, artifact_name, fact, importance, tags, updated_ms, provenance FROM memory_versions \
+               WHERE memory = ?1 ORDER BY version";
+    all(connection, sql, [id.as_bytes().as_slice()], rows::version)
+}
+
+/// Chunks.
+pub(crate) fn chunks(connection: &Connection, query: &ChunkQuery) -> Result<Vec<ChunkRecord>, Failure> {
+    let ids = optional_ids(query.ids.as_ref())?;
+    let by_id = if ids.is_some() {
+        "c.id IN (SELECT unhex(value) FROM json_each(:ids))"
+    } else {
+        ":ids IS NULL"
+    };
+    let sql = format!(
+        "{CHUNK} WHERE {by_id} AND (:user IS NULL OR s.user = :user) AND (:chat IS NULL OR s.chat = :chat) \
+         AND (:source IS NULL OR s.source = :source) AND (:from IS NULL OR c.ordinal >= :from) \
+         AND (:to IS NULL OR c.ordinal < :to) ORDER BY s.user, s.chat, s.source, c.ordinal"
+    );
+    let params = named_params! {
+        ":vectors": query.vectors,
+        ":ids": ids,
+        ":user": query.user.as_ref().map(|user| user.as_str()),
+        ":chat": query.chat.as_deref(),
+        ":source": query.source.as_ref().map(|source| source.as_str()),
+        ":from": query.ordinals.as_ref().map(|range| range.start),
+        ":to": query.ordinals.as_ref().map(|range| range.end),
+    };
+    all(connection, &sql, params, rows::chunk)
+}
+
+const OF_SOURCE: &str = "WHERE (:user IS NULL OR user = :user) AND (:chat IS NULL OR chat = :chat) \
+                         AND (:source IS NULL OR source = :source) ORDER BY user, chat, source";
+
+/// Sources.
+pub(crate) fn sources(connection: &Connection, query: &SourceQuery) -> Result<Vec<SourceRecord>, Failure> {
+    let sql = format!(
+        "SELECT user, chat, source, classification, integrity, saved_ms, characters, chunks, tags, preview \
+         FROM memory_sources {OF_SOURCE}"
+    );
+    let params = named_params! {
+        ":user": query.user.as_ref().map(|user| user.as_str()),
+        ":chat": query.chat.as_deref(),
+        ":source": query.source.as_ref().map(|source| source.as_str()),
+    };
+    all(connection, &sql, params, rows::source)
+}
+
+/// Rows of the registry.
+pub(crate) fn resources(connection: &Connection, query: &SourceQuery) -> Result<Vec<ResourceRecord>, Failure> {
+    let sql = format!(
+        "SELECT user, chat, source, filename, mime_type, bytes, classification, integrity, state, summary, created_ms, \
+         changed_ms FROM memory_resources {OF_SOURCE}"
+    );
+    let params = named_params! {
+        ":user": query.user.as_ref().map(|user| user.as_str()),
+        ":chat": query.chat.as_deref(),
+        ":source": query.source.as_ref().map(|source| source.as_str()),
+    };
+    all(connection, &sql, params, rows::resource)
+}
+
+/// The model in use.
+pub(crate) fn model(connection: &Connection) -> Result<Option<ModelRecord>, Failure> {
+    first(connection, "SELECT id, dimension, prefixes FROM memory_model", [], |row| {
+        let read = || {
+            Ok(ModelRecord {
+                id: row.get(0)?,
+                dimension: row.get(1)?,
+                prefixes: row.get(2)?,
+            })
+        };
+        read().map_err(|error: rusqlite::Error| Failure::damaged("memory_model", "the model", error))
+    })
+}
+
+/// Items without vectors of a model.
+pub(crate) fn unstaged(connection: &Connection, query: &UnstagedQuery) -> Result<Vec<Item>, Failure> {
+    let (select, table) = match query.collection {
+        Collection::MetaArtifacts => (MEMORY, "m"),
+        Collection::SessionRag => (CHUNK, "c"),
+    };
+    let sql = format!(
+        "{select} WHERE (:after IS NULL OR {table}.id > :after) AND NOT EXISTS (SELECT 1 FROM memory_vectors w \
+         WHERE w.collection = :collection AND w.id = {table}.id AND w.model = :model) ORDER BY {table}.id LIMIT :limit"
+    );
+    let after = query.after.map(|id| id.as_bytes().to_vec());
+    let params = named_params! {
+        ":vectors": false,
+        ":after": after,
+        ":collection": rows::number(query.collection),
+        ":model": query.model,
+        ":limit": i64::try_from(query.limit).unwrap_or(i64::MAX),
+    };
+    match query.collection {
+        Collection::MetaArtifacts => all(connection, &sql, params, |row| {
+            Ok(Item::Memory(Box::new(rows::memory(row)?)))
+        }),
+        Collection::SessionRag => all(connection, &sql, params, |row| {
+            Ok(Item::Chunk(Box::new(rows::chunk(row)?)))
+        }),
+    }
+}
+
+/// A number by name.
+pub(crate) fn mark(connection: &Connection, name: &str) -> Result<Option<u64>, Failure> {
+    first(connection, "SELECT value FROM memory_marks WHERE name = ?1", [name], |row| {
+        Ok(row.get(0)?)
+    })
+}
+
+/// The journal behind a number.
+pub(crate) fn changes(connection: &Connection, after: u64, limit: usize) -> Result<Vec<Change>, Failure> {
+    // One view: what the journal names is read as it was then.
+    let view = connection.unchecked_transaction()?;
+    let after = i64::try_from(after).unwrap_or(i64::MAX);
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let sql = "SELECT sequence, collection, id FROM memory_journal WHERE sequence > ?1 ORDER BY sequence LIMIT ?2";
+    let mut changes = all(&view, sql, (after, limit), |row| {
+        let rows = super::rows::Rows {
+            table: "memory_journal",
+            row: &|| "a change".to_owned(),
+        };
+        let collection: i64 = rows.column(row, 1)?;
+        Ok(Change {
+            sequence: rows.column(row, 0)?,
+            collection: if collection == 0 {
+                Collection::MetaArtifacts
+            } else {
+                Collection::SessionRag
+            },
+            id: rows::id(&rows, row, 2)?,
+            item: None,
+        })
+    })?;
+    let Some(last) = changes.last().map(|change| change.sequence) else {
+        return Ok(changes);
+    };
+    let params = named_params! { ":vectors": true, ":after": after, ":last": last };
+    let condition = "WHERE j.sequence > :after AND j.sequence <= :last";
+    let mut items = std::collections::BTreeMap::new();
+    for memory in all(&view, &format!("{MEMORY} {condition}"), params, rows::memory)? {
+        items.insert(memory.sequence, Item::Memory(Box::new(memory)));
+    }
+    for chunk in all(&view, &format!("{CHUNK} {condition}"), params, rows::chunk)? {
+        items.insert(chunk.sequence, Item::Chunk(Box::new(chunk)));
+    }
+    for change in &mut changes {
+        change.item = items.remove(&change.sequence);
+    }
+    Ok(changes)
+}
+
+/// How much there is.
+pub(crate) fn statistics(connection: &Connection) -> Result<RecordsStatistics, Failure> {
+    let sql = "SELECT (SELECT count(*) FROM memories), (SELECT count(*) FROM memory_chunks), \
+               (SELECT count(*) FROM memory_sources), (SELECT coalesce(max(sequence), 0) FROM memory_journal)";
+    let found = first(connection, sql, [], |row| {
+        Ok(RecordsStatistics {
+            memories: row.get(0)?,
+            chunks: row.get(1)?,
+            sources: row.get(2)?,
+            sequence: row.get(3)?,
+        })
+    })?;
+    Ok(found.unwrap_or_default())
+}
+
+/// The last number of the journal.
+pub(crate) fn last_sequence(connection: &Connection) -> Result<u64, Failure> {
+    let found = first(connection, "SELECT coalesce(max(sequence), 0) FROM memory_journal", [], |row| {
+        Ok(row.get(0)?)
+    })?;
+    Ok(found.unwrap_or(0))
+}

@@ -1,0 +1,225 @@
+//! Between columns and the records of memories.
+
+use super::failure::Failure;
+use super::rows::{Rows, label};
+use crate::{
+    ChunkRecord, Collection, MemoryRecord, MemoryVersion, PointId, ResourceRecord, SourceKey, SourceRecord,
+    SparseVector, Vectors,
+};
+use rusqlite::Row;
+use std::sync::Arc;
+use tidegate_policy::{MemoryId, SourceId, UserId};
+
+/// Before any condition. The model in use decides which vectors are given.
+pub(crate) const MEMORY: &str =
+    "SELECT m.id, m.user, m.chat, m.memory_id, m.classification, m.integrity, m.artifact_name, m.fact, m.importance, \
+     m.tags, m.language, m.created_ms, m.updated_ms, m.expires_ms, m.provenance, m.supersedes, m.state, m.version, \
+     j.sequence, v.model, v.dense, v.sparse \
+     FROM memories m JOIN memory_journal j ON j.collection = 0 AND j.id = m.id \
+     LEFT JOIN memory_vectors v ON :vectors AND v.collection = 0 AND v.id = m.id \
+     AND v.model = (SELECT id FROM memory_model)";
+
+/// Before any condition.
+pub(crate) const CHUNK: &str = "SELECT c.id, s.user, s.chat, s.source, s.classification, s.integrity, c.ordinal, c.text, \
+     c.context, c.language, c.first_line, c.last_line, c.first_character, c.end_character, c.time_ms, j.sequence, \
+     v.model, v.dense, v.sparse \
+     FROM memory_chunks c JOIN memory_sources s ON s.number = c.source \
+     JOIN memory_journal j ON j.collection = 1 AND j.id = c.id \
+     LEFT JOIN memory_vectors v ON :vectors AND v.collection = 1 AND v.id = c.id \
+     AND v.model = (SELECT id FROM memory_model)";
+
+/// Bytes that are no id or vector.
+#[derive(Debug, thiserror::Error)]
+#[error("column `{column}` holds {length} bytes, which are none of {what}")]
+struct BadBytes {
+    column: &'static str,
+    length: usize,
+    what: &'static str,
+}
+
+/// The number of a collection in the file.
+pub(crate) fn number(collection: Collection) -> i64 {
+    match collection {
+        Collection::MetaArtifacts => 0,
+        Collection::SessionRag => 1,
+    }
+}
+
+/// The id in a column.
+pub(crate) fn id(rows: &Rows<'_>, row: &Row<'_>, index: usize) -> Result<PointId, Failure> {
+    let bytes: Vec<u8> = rows.column(row, index)?;
+    let length = bytes.len();
+    PointId::from_slice(&bytes).map_err(|_| {
+        rows.damaged(BadBytes {
+            column: "id",
+            length,
+            what: "an id",
+        })
+    })
+}
+
+pub(crate) fn memory(row: &Row<'_>) -> Result<MemoryRecord, Failure> {
+    let name: Option<String> = row.get(3).ok();
+    let rows = Rows {
+        table: "memories",
+        row: &|| format!("memory {:?}", name.as_deref().unwrap_or("?")),
+    };
+    Ok(MemoryRecord {
+        id: id(&rows, row, 0)?,
+        user: UserId::new(rows.column::<String>(row, 1)?),
+        chat: rows.column::<String>(row, 2)?.into(),
+        memory_id: MemoryId::new(rows.column::<String>(row, 3)?),
+        label: label(row, 4)?,
+        artifact_name: rows.column(row, 6)?,
+        fact: rows.column(row, 7)?,
+        importance: rows.column(row, 8)?,
+        tags: rows.json(row, 9)?,
+        language: rows.column(row, 10)?,
+        created_ms: rows.column(row, 11)?,
+        updated_ms: rows.column(row, 12)?,
+        expires_ms: rows.column(row, 13)?,
+        provenance: rows.json(row, 14)?,
+        supersedes: rows.json(row, 15)?,
+        state: rows.json(row, 16)?,
+        version: rows.column(row, 17)?,
+        sequence: rows.column(row, 18)?,
+        vectors: vectors(&rows, row, 19)?,
+    })
+}
+
+pub(crate) fn version(row: &Row<'_>) -> Result<MemoryVersion, Failure> {
+    let rows = Rows {
+        table: "memory_versions",
+        row: &|| "an earlier version".to_owned(),
+    };
+    Ok(MemoryVersion {
+        version: rows.column(row, 0)?,
+        artifact_name: rows.column(row, 1)?,
+        fact: rows.column(row, 2)?,
+        importance: rows.column(row, 3)?,
+        tags: rows.json(row, 4)?,
+        updated_ms: rows.column(row, 5)?,
+        provenance: rows.json(row, 6)?,
+    })
+}
+
+fn key(rows: &Rows<'_>, row: &Row<'_>, index: usize) -> Result<SourceKey, Failure> {
+    Ok(SourceKey {
+        user: UserId::new(rows.column::<String>(row, index)?),
+        chat: rows.column::<String>(row, index + 1)?.into(),
+        source: SourceId::new(rows.column::<String>(row, index + 2)?),
+    })
+}
+
+pub(crate) fn chunk(row: &Row<'_>) -> Result<ChunkRecord, Failure> {
+    let source: Option<String> = row.get(3).ok();
+    let rows = Rows {
+        table: "memory_chunks",
+        row: &|| format!("a chunk of source {:?}", source.as_deref().unwrap_or("?")),
+    };
+    Ok(ChunkRecord {
+        id: id(&rows, row, 0)?,
+        key: key(&rows, row, 1)?,
+        label: label(row, 4)?,
+        ordinal: rows.column(row, 6)?,
+        text: rows.column(row, 7)?,
+        context: rows.column(row, 8)?,
+        language: rows.column(row, 9)?,
+        lines: (rows.column(row, 10)?, rows.column(row, 11)?),
+        characters: (rows.column(row, 12)?, rows.column(row, 13)?),
+        time_ms: rows.column(row, 14)?,
+        sequence: rows.column(row, 15)?,
+        vectors: vectors(&rows, row, 16)?,
+    })
+}
+
+pub(crate) fn source(row: &Row<'_>) -> Result<SourceRecord, Failure> {
+    let name: Option<String> = row.get(2).ok();
+    let rows = Rows {
+        table: "memory_sources",
+        row: &|| format!("source {:?}", name.as_deref().unwrap_or("?")),
+    };
+    Ok(SourceRecord {
+        key: key(&rows, row, 0)?,
+        label: label(row, 3)?,
+        saved_ms: rows.column(row, 5)?,
+        characters: rows.column(row, 6)?,
+        chunks: rows.column(row, 7)?,
+        tags: rows.json(row, 8)?,
+        preview: rows.column(row, 9)?,
+    })
+}
+
+pub(crate) fn resource(row: &Row<'_>) -> Result<ResourceRecord, Failure> {
+    let name: Option<String> = row.get(2).ok();
+    let rows = Rows {
+        table: "memory_resources",
+        row: &|| format!("resource {:?}", name.as_deref().unwrap_or("?")),
+    };
+    Ok(ResourceRecord {
+        key: key(&rows, row, 0)?,
+        filename: rows.column(row, 3)?,
+        mime_type: rows.column(row, 4)?,
+        bytes: rows.column(row, 5)?,
+        label: label(row, 6)?,
+        state: rows.json(row, 8)?,
+        summary: rows.column(row, 9)?,
+        created_ms: rows.column(row, 10)?,
+        changed_ms: rows.column(row, 11)?,
+    })
+}
+
+fn vectors(rows: &Rows<'_>, row: &Row<'_>, index: usize) -> Result<Option<Vectors>, Failure> {
+    let Some(model) = rows.column::<Option<String>>(row, index)? else {
+        return Ok(None);
+    };
+    let dense: Vec<u8> = rows.column(row, index + 1)?;
+    let sparse: Option<Vec<u8>> = rows.column(row, index + 2)?;
+    let damaged = |column, length| {
+        rows.damaged(BadBytes {
+            column,
+            length,
+            what: "a vector",
+        })
+    };
+    let sparse = match sparse {
+        None => None,
+        Some(bytes) => {
+            let length = bytes.len();
+            Some(Arc::new(sparse_of(&bytes).ok_or_else(|| damaged("sparse", length))?))
+        }
+    };
+    Ok(Some(Vectors {
+        model: model.into(),
+        dense: dense_of(&dense).ok_or_else(|| damaged("dense", dense.len()))?.into(),
+        sparse,
+    }))
+}
+
+/// The bytes of a dense vector.
+pub(crate) fn dense_bytes(dense: &[f32]) -> Vec<u8> {
+    dense.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// The bytes of a sparse vector.
+pub(crate) fn sparse_bytes(sparse: &SparseVector) -> Vec<u8> {
+    let pairs = sparse.indices.iter().zip(&sparse.values);
+    pairs
+        .flat_map(|(index, value)| index.to_le_bytes().into_iter().chain(value.to_le_bytes()))
+        .collect()
+}
+
+fn dense_of(bytes: &[u8]) -> Option<Vec<f32>> {
+    let (values, rest) = bytes.as_chunks::<4>();
+    rest.is_empty()
+        .then(|| values.iter().map(|value| f32::from_le_bytes(*value)).collect())
+}
+
+fn sparse_of(bytes: &[u8]) -> Option<SparseVector> {
+    let (words, rest) = bytes.as_chunks::<4>();
+    let (pairs, odd) = words.as_chunks::<2>();
+    (rest.is_empty() && odd.is_empty()).then(|| SparseVector {
+        indices: pairs.iter().map(|[index, _]| u32::from_le_bytes(*index)).collect(),
+        values: pairs.iter().map(|[_, value]| f32::from_le_bytes(*value)).collect(),
+    })
+}
