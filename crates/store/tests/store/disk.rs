@@ -70,7 +70,7 @@ fn a_full_disk_loses_nothing_that_was_acknowledged() {
 #[test]
 fn full_child() {
     let Some(folder) = child_folder() else { return };
-    std::fs::write(folder.join("ballast"), vec![1; 600_000]).unwrap();
+    std::fs::write(folder.join("ballast"), vec![1; 1_200_000]).unwrap();
     let path = folder.join("store.sqlite");
     let store = SqliteStore::open(&path, Durability::Power).unwrap();
     commit(&store, vec![create(1)]).unwrap();
