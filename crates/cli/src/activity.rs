@@ -258,7 +258,29 @@ impl State {
                 };
                 self.aside(&line);
             }
+            EventKind::CompactionStarted { tokens, .. } => {
+                self.aside(&format!(
+                    "⤵ about {tokens} tokens; making the conversation shorter"
+                ));
+            }
+            EventKind::CompactionFinished {
+                tokens_before,
+                tokens_after,
+                reason,
+                ..
+            } => {
+                let plain = reason.as_ref().map_or_else(String::new, |reason| {
+                    format!("; summed up without a model ({})", shortened(reason, 120))
+                });
+                self.aside(&format!(
+                    "⤵ {tokens_before} → {tokens_after} tokens; the history keeps all of it{plain}"
+                ));
+            }
+            EventKind::CompactionFailed { error, .. } => {
+                self.aside(&format!("⤵ it did not become shorter: {}", shortened(error, 200)));
+            }
             EventKind::SessionCreated { .. }
+            | EventKind::PrefixBreak { .. }
             | EventKind::TurnStarted
             | EventKind::ModelCalled { .. }
             | EventKind::ModelReplied { .. }

@@ -199,8 +199,8 @@ pub(crate) enum SessionsCommand {
     List,
     /// Show one session: state, taint and where it came from, turns, usage.
     Show(SessionArg),
-    /// Print what was said.
-    History(SessionArg),
+    /// Print what was said, also what was compacted since.
+    History(HistoryArgs),
     /// Print everything that is stored of a session as JSON.
     Export(ExportArgs),
     /// Erase a session's content. Its events stay, with hashes in the place of content.
@@ -211,6 +211,15 @@ pub(crate) enum SessionsCommand {
 pub(crate) struct SessionArg {
     /// A session's name or id.
     pub(crate) session: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    /// A session's name or id.
+    pub(crate) session: String,
+    /// Only messages with these words, in any script; the last letters of a word may be left out.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) search: Option<String>,
 }
 
 #[derive(Debug, Args)]

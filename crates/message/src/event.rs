@@ -239,6 +239,64 @@ pub enum EventKind {
         /// How much it allows.
         allowed: u32,
     },
+    /// A conversation that has become long is being made shorter.
+    #[serde(rename = "compaction.started")]
+    CompactionStarted {
+        /// Why.
+        cause: CompactionTrigger,
+        /// Tokens of the request, about.
+        tokens: u64,
+        /// Tokens that fit in the model's window.
+        window: u64,
+    },
+    /// The conversation goes on as a new segment; what was said stays stored.
+    #[serde(rename = "compaction.finished")]
+    CompactionFinished {
+        /// Why.
+        cause: CompactionTrigger,
+        /// Who summed up; none if shorter results were enough.
+        summary: Option<SummaryBy>,
+        /// Why no model did.
+        reason: Option<String>,
+        /// The model that summed up.
+        model: Option<ModelId>,
+        /// What that cost.
+        usage: Usage,
+        /// Messages before.
+        messages_before: u64,
+        /// Messages after.
+        messages_after: u64,
+        /// Tokens of the request before, about.
+        tokens_before: u64,
+        /// Tokens of the request after, about.
+        tokens_after: u64,
+        /// Passes it took.
+        passes: u32,
+        /// Tool results that were shortened.
+        stubs: u64,
+    },
+    /// The conversation could not be made shorter.
+    #[serde(rename = "compaction.failed")]
+    CompactionFailed {
+        /// Why it was tried.
+        cause: CompactionTrigger,
+        /// What was in the way.
+        error: String,
+        /// For how long it is not tried again by itself, in milliseconds.
+        wait_ms: u64,
+    },
+    /// A request did not begin with the one before it, so that a provider's cache was of no use from there on.
+    #[serde(rename = "prompt.prefix_break")]
+    PrefixBreak {
+        /// Why.
+        cause: BreakCause,
+        /// Where.
+        part: BrokenPart,
+        /// Which message or tool, from 0.
+        index: u64,
+        /// Tokens it costs, about: those of the request before that are computed anew.
+        tokens: u64,
+    },
     /// A turn ended.
     #[serde(rename = "turn.finished")]
     TurnFinished {
@@ -255,7 +313,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// The dotted names of all kinds, in the order in which the kinds are declared.
-    pub const NAMES: [&str; 22] = [
+    pub const NAMES: [&str; 26] = [
         "session.created",
         "turn.started",
         "turn.resumed",
@@ -277,6 +335,10 @@ impl EventKind {
         "taint.raised",
         "tier.switched",
         "turn.limited",
+        "compaction.started",
+        "compaction.finished",
+        "compaction.failed",
+        "prompt.prefix_break",
         "turn.finished",
     ];
 
@@ -304,9 +366,67 @@ impl EventKind {
             Self::TaintRaised { .. } => "taint.raised",
             Self::TierSwitched { .. } => "tier.switched",
             Self::TurnLimited { .. } => "turn.limited",
+            Self::CompactionStarted { .. } => "compaction.started",
+            Self::CompactionFinished { .. } => "compaction.finished",
+            Self::CompactionFailed { .. } => "compaction.failed",
+            Self::PrefixBreak { .. } => "prompt.prefix_break",
             Self::TurnFinished { .. } => "turn.finished",
         }
     }
+}
+
+/// Why a conversation is made shorter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactionTrigger {
+    /// It has reached the threshold of the model's window.
+    Threshold,
+    /// A provider said that it does not fit.
+    Overflow,
+    /// A person asked for it.
+    Manual,
+}
+
+/// Who wrote a summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SummaryBy {
+    /// The auxiliary model.
+    Model,
+    /// Nobody: it was put together without a model.
+    Plain,
+}
+
+/// Why a request does not begin with the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BreakCause {
+    /// The conversation was compacted.
+    Compaction,
+    /// The system prompt was built again.
+    PromptRebuild,
+    /// Another model is called.
+    ModelSwitch,
+    /// A tool was added.
+    AppendedTool,
+    /// A stored message was rewritten.
+    Rewrite,
+    /// Nothing explains it: a mistake of the program.
+    Unannounced,
+}
+
+/// A part of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BrokenPart {
+    /// Whom it goes to.
+    Model,
+    /// The tools.
+    Tool,
+    /// The system prompt.
+    System,
+    /// The messages.
+    Message,
 }
 
 /// Why a model is not asked for now.

@@ -28,7 +28,10 @@ pub use entry::{
     AssistantMessage, AssistantPart, Author, Body, Entry, EntrySeq, ResultStatus, ToolCall, ToolResult,
     ToolResults, UserMessage, Verbatim,
 };
-pub use event::{ApprovalDecision, Event, EventKind, Limit, TurnStatus, Unavailable, Warning};
+pub use event::{
+    ApprovalDecision, BreakCause, BrokenPart, CompactionTrigger, Event, EventKind, Limit, SummaryBy,
+    TurnStatus, Unavailable, Warning,
+};
 pub use model::{ModelId, ModelPolicy, ParseModelError, ProviderId, Tier};
 pub use reply::{FinishReason, Reply, ReplyPart};
 pub use spec::ToolSpec;

@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 use tidegate_message::{
-    ApprovalDecision, Event, EventKind, FinishReason, Limit, ResultStatus, Tier, TurnStatus, Unavailable,
-    Usage, Warning,
+    ApprovalDecision, BreakCause, BrokenPart, CompactionTrigger, Event, EventKind, FinishReason, Limit,
+    ResultStatus, SummaryBy, Tier, TurnStatus, Unavailable, Usage, Warning,
 };
 use tidegate_policy::{
     ApprovalId, Classification, Decision, Evaluation, FlowKind, Label, Origin, RuleOutcome, RuleTrace,
@@ -165,6 +165,35 @@ fn kinds() -> Vec<EventKind> {
         EventKind::TurnLimited {
             limit: Limit::Rounds,
             allowed: 30,
+        },
+        EventKind::CompactionStarted {
+            cause: CompactionTrigger::Overflow,
+            tokens: 130_000,
+            window: 128_000,
+        },
+        EventKind::CompactionFinished {
+            cause: CompactionTrigger::Threshold,
+            summary: Some(SummaryBy::Plain),
+            reason: Some("no model".into()),
+            model: Some("local:small".parse().unwrap()),
+            usage,
+            messages_before: 220,
+            messages_after: 220,
+            tokens_before: 288_000,
+            tokens_after: 183_000,
+            passes: 2,
+            stubs: 17,
+        },
+        EventKind::CompactionFailed {
+            cause: CompactionTrigger::Manual,
+            error: "the system prompt is too large".into(),
+            wait_ms: 60_000,
+        },
+        EventKind::PrefixBreak {
+            cause: BreakCause::Compaction,
+            part: BrokenPart::Message,
+            index: 3,
+            tokens: 90_000,
         },
         EventKind::TurnFinished {
             status: TurnStatus::Success,

@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use tidegate_message::{
-    Content, FinishReason, Reply, ReplyPart, ResultStatus, ToolResult, Transcript, Usage, UserMessage,
+    Author, Content, FinishReason, Reply, ReplyPart, ResultStatus, ToolResult, Transcript, Usage, UserMessage,
 };
 use tidegate_policy::{Label, TurnId};
 use tidegate_prompt::{
@@ -182,6 +182,7 @@ fn plan(templates: &Templates, transcript: Transcript, window: Window) -> Compac
 /// From the user's text to the whole context. It is given back, so that dropping the transcript is not measured.
 fn assemble(templates: &Templates, transcript: Transcript) -> TurnContext {
     let input = TurnInput {
+        author: Author::Person,
         turn: TURN,
         content: vec![Content::text("What is next?")],
         label: Label::BOTTOM,

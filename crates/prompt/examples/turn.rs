@@ -5,7 +5,7 @@
 
 use std::error::Error;
 use tidegate_message::{
-    Content, FinishReason, Reply, ReplyPart, Transcript, Usage, UserMessage, joined_text,
+    Author, Content, FinishReason, Reply, ReplyPart, Transcript, Usage, UserMessage, joined_text,
 };
 use tidegate_policy::{Classification, Label, TurnId};
 use tidegate_prompt::{
@@ -45,6 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         &templates,
         history,
         TurnInput {
+            author: Author::Person,
             turn: TurnId::from_bits(2),
             content: vec![Content::text("When is high water tomorrow?")],
             label: Label::BOTTOM,

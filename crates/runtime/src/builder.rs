@@ -1,6 +1,6 @@
 //! Putting a runtime together by hand.
 
-use crate::config::Configuration;
+use crate::config::{Configuration, TrustedFiles};
 use crate::lock::Locks;
 use crate::provenance::IntegrityCheck;
 use crate::resilience::{Account, Jitter};
@@ -14,6 +14,7 @@ use tidegate_builtins::Asker;
 use tidegate_builtins::confine::Launcher;
 use tidegate_message::{ModelId, ProviderId, Tier};
 use tidegate_policy::{Classification, Gate, RuleSet, SecretValues};
+use tidegate_prompt::Templates;
 use tidegate_providers::Provider;
 use tidegate_store::{MemoryStore, Store};
 use tidegate_tools::Tool;
@@ -36,6 +37,9 @@ pub struct RuntimeBuilder {
     extras: Extras,
     rules: Option<RuleSet>,
     secret_values: SecretValues,
+    templates: Option<Templates>,
+    auxiliary: Vec<ModelId>,
+    trusted_files: Option<TrustedFiles>,
 }
 
 impl RuntimeBuilder {
@@ -163,6 +167,28 @@ impl RuntimeBuilder {
         self
     }
 
+    /// What prompts are made with. Default: the built-in templates.
+    #[must_use]
+    pub fn templates(mut self, templates: Templates) -> Self {
+        self.templates = Some(templates);
+        self
+    }
+
+    /// The models that sum up long conversations, best first. Default: none; summaries are then put together without a
+    /// model.
+    #[must_use]
+    pub fn auxiliary(mut self, models: Vec<ModelId>) -> Self {
+        self.auxiliary = models;
+        self
+    }
+
+    /// What the owner has looked at: a project file on this list becomes part of the system prompt. Default: none is.
+    #[must_use]
+    pub fn trusted_files(mut self, trusted: TrustedFiles) -> Self {
+        self.trusted_files = Some(trusted);
+        self
+    }
+
     /// Where session locks lie. Needed if other processes use the same store; without it, sessions are locked
     /// in this process alone.
     #[must_use]
@@ -209,6 +235,12 @@ impl RuntimeBuilder {
             bus: EventBus::default(),
             locks: self.lock_folder.map_or_else(Locks::in_process, Locks::Folder),
             jitter: Jitter::new(self.jitter_seed),
+            templates: match self.templates {
+                Some(templates) => templates,
+                None => Templates::builtin()?,
+            },
+            auxiliary: self.auxiliary,
+            trusted_files: self.trusted_files,
         };
         Ok(Runtime {
             shared: Arc::new(shared),

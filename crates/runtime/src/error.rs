@@ -182,13 +182,46 @@ pub enum RuntimeError {
         /// The session.
         session: SessionId,
     },
-    /// A template cannot be rendered.
-    #[error("the system prompt cannot be rendered")]
-    Template(#[source] minijinja::Error),
+    /// A prompt, the context of a turn or a compacted conversation cannot be made.
+    #[error(transparent)]
+    Prompt(Box<tidegate_prompt::PromptError>),
+    /// The templates of `[prompt] templates_dir` cannot be used.
+    #[error("the templates in {folder} cannot be used: {cause}")]
+    Templates {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong, and where.
+        cause: Box<tidegate_prompt::PromptError>,
+    },
+    /// A template came with the work and nobody has trusted it as it is.
+    #[error(
+        "the template {file} came with the configuration of the working folder and is not trusted as it is now, so it is not used\n  look at it, then run: tidegate config trust {file}"
+    )]
+    UntrustedTemplate {
+        /// The file, canonical.
+        file: PathBuf,
+    },
+    /// A turn is open, so that what was asked for has to wait.
+    #[error(
+        "session {session} has a turn that was not finished; resume it, or say something new, and then try again"
+    )]
+    TurnOpen {
+        /// The session.
+        session: SessionId,
+    },
+    /// A note cannot be written.
+    #[error("a note cannot be written")]
+    Note(#[source] serde_json::Error),
     /// The builder was not given something it needs.
     #[error("a runtime needs {what}")]
     Incomplete {
         /// What is missing.
         what: &'static str,
     },
+}
+
+impl From<tidegate_prompt::PromptError> for RuntimeError {
+    fn from(error: tidegate_prompt::PromptError) -> Self {
+        Self::Prompt(Box::new(error))
+    }
 }

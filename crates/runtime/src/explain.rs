@@ -4,7 +4,7 @@ use crate::open::{registry, role};
 use crate::provenance::Provenance;
 use crate::{Runtime, RuntimeError};
 use serde::Serialize;
-use tidegate_message::{AssistantPart, Body, Entry, Event, EventKind, ToolCall, Transcript};
+use tidegate_message::{AssistantPart, Body, Entry, Event, EventKind, ToolCall};
 use tidegate_policy::{Escalation, Evaluation, EventId, IntegrityVerdict};
 use tidegate_store::SessionState;
 
@@ -76,12 +76,8 @@ impl Runtime {
         let role = role(shared, &record.session.user)?;
         let registry = registry(shared, &record.session.workspace, role)?;
         let before: Vec<_> = entries.iter().take(place).cloned().collect();
-        let before = Transcript::from_entries(before).map_err(|cause| RuntimeError::Transcript {
-            session: id.session,
-            cause,
-        })?;
         let mut provenance = Provenance::default();
-        provenance.read(&shared.integrity, &before, &registry);
+        provenance.read_entries(&shared.integrity, &before, &registry);
         let known = provenance.before_each(&shared.integrity, calls_of(message), &registry);
         explanation.integrity = known.get(&call).and_then(|known| {
             let name = &explanation.call.as_ref()?.name;

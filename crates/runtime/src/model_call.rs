@@ -276,6 +276,7 @@ impl Turn<'_> {
         let Candidate { model, slot, .. } = *candidate;
         self.model = Some(model.clone());
         let history = self.session.transcript.history();
+        self.compare_with_last(model, &call.tools, &history);
         self.note(EventKind::ModelCalled {
             model: model.clone(),
             tier: call.tier,

@@ -2,19 +2,24 @@
 
 use crate::config::LOCAL_USER;
 use crate::file_labels::StoredLabels;
+use crate::project_file::FoundProjectFile;
 use crate::runtime::{Shared, find};
 use crate::session::{Session, SessionParts};
-use crate::{Runtime, RuntimeError, ids, prompt};
+use crate::{Runtime, RuntimeError, ids, project_file, prompt};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_builtins::{Catalogue, CommandSettings, HttpSettings, Workspace};
 use tidegate_core::Run;
-use tidegate_message::{EventKind, ModelPolicy, Tier, ToolSpec, Transcript};
-use tidegate_policy::{
-    Caller, Classification, Flow, Hook, HostRules, Label, PathRules, ResetFlow, Role, SessionFacts,
-    SessionId, SessionName, Taint, UserId,
+use tidegate_message::{
+    Entry, EntrySeq, EventKind, ModelPolicy, Tier, ToolSpec, Transcript, TranscriptError,
 };
-use tidegate_store::{NewEvent, NewSession, SessionPatch, SessionRecord, SessionState, Write};
+use tidegate_policy::{
+    Caller, Classification, ContextFlow, Flow, Hook, HostRules, Label, PathRules, ResetFlow, Role,
+    SessionFacts, SessionId, SessionName, Taint, UserId,
+};
+use tidegate_prompt::{Cooldown, ProjectFile};
+use tidegate_store::{NewEvent, NewSession, Segment, SessionPatch, SessionRecord, SessionState, Write};
 use tidegate_tools::Registry;
 
 /// Which session is wanted.
@@ -125,8 +130,15 @@ async fn reopen(
         ..SessionPatch::default()
     };
     let entries = shared.store.entries(id).await?;
+    let segments = shared.store.segments(id).await?;
+    let log = if segments.is_empty() {
+        Vec::new()
+    } else {
+        entries.clone()
+    };
     let transcript =
-        Transcript::from_entries(entries).map_err(|cause| RuntimeError::Transcript { session: id, cause })?;
+        current(entries, segments.last()).map_err(|cause| RuntimeError::Transcript { session: id, cause })?;
+    let rest = shared.store.compaction_rest(id).await?;
     let role = role(shared, &request.user)?;
     let registry = registry(shared, &record.session.workspace, role)?;
     // Tools that came since are appended; those that went stay listed, and calling them is answered.
@@ -144,6 +156,14 @@ async fn reopen(
         shared.store.commit(vec![Write::PatchSession(id, patch)]).await?;
     }
     let tier = last_tier(shared, id).await?;
+    let tools_before = record.session.tools.len();
+    // What nobody has approved rides on the first turn.
+    let project_file = if record.turns == 0 {
+        let found = project_file::find(shared, &record.session.workspace).await?;
+        found.filter(|found| !found.is_approved)
+    } else {
+        None
+    };
     record.session.tools = specs;
     record.session.model_policy = policy;
     record.session.clearance = clearance;
@@ -155,7 +175,32 @@ async fn reopen(
         registry,
         role,
         tier,
+        project_file,
+        rest: Cooldown {
+            failures: rest.failures,
+            failed_at_ms: rest.failed_at_ms,
+        },
+        log,
+        tools_before,
     }))
+}
+
+/// The transcript of a session's last segment: what it begins with, and what was said since.
+fn current(entries: Vec<Arc<Entry>>, segment: Option<&Segment>) -> Result<Transcript, TranscriptError> {
+    let Some(segment) = segment else {
+        return Transcript::from_entries(entries);
+    };
+    let last = entries.last().map_or(EntrySeq(0), |entry| entry.seq);
+    let stored: BTreeMap<EntrySeq, &Arc<Entry>> = entries.iter().map(|entry| (entry.seq, entry)).collect();
+    let first = segment
+        .made
+        .entries
+        .iter()
+        .filter_map(|seq| stored.get(seq).copied());
+    let since = entries.iter().filter(|entry| entry.seq > segment.through);
+    let mut transcript = Transcript::from_entries(first.chain(since).cloned().collect())?;
+    transcript.reserve_through(last);
+    Ok(transcript)
 }
 
 /// The tier the session's last turn had come to. A machine that cannot be read says nothing of it, and is an error
@@ -183,7 +228,6 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
     let workspace = canonical_folder(&request.workspace.unwrap_or_else(|| PathBuf::from(".")))?;
     let registry = registry(shared, &workspace, role)?;
     let tools: Vec<ToolSpec> = registry.specs(role);
-    let system_prompt = prompt::system_prompt(jiff::ZonedDateTime::now().date(), shared.file_tools)?;
     let id = ids::new_session_id();
     let lock = shared.lock(id)?;
     let mut moved = None;
@@ -200,6 +244,27 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
             name
         }
     };
+    let mut start = Start::default();
+    let approved = match project_file::find(shared, &workspace).await? {
+        Some(found) if found.is_approved => {
+            let caller = Caller {
+                user: Some(request.user.as_str()),
+                role: Some(role),
+                session_name: name.as_ref().map(SessionName::as_str),
+                channel: None,
+                attended: false,
+            };
+            start.approved(shared, clearance, caller, &found)?
+        }
+        Some(found) => {
+            start.project_file = Some(found);
+            None
+        }
+        None => None,
+    };
+    let label = start.taint.label();
+    let system_prompt =
+        prompt::system_prompt(shared, approved.as_ref().map(|file| (file, label)), None)?.text;
     let mut session = NewSession {
         id,
         // A name that moves is still the other's when this one is made.
@@ -207,7 +272,7 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
         user: request.user,
         model_policy: policy,
         clearance,
-        taint: Taint::default(),
+        taint: start.taint,
         workspace,
         system_prompt: system_prompt.into(),
         tools,
@@ -222,7 +287,9 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
     };
     let mut writes = vec![Write::CreateSession(Box::new(session.clone()))];
     writes.extend(moved);
-    writes.push(Write::Events(id, vec![created]));
+    let mut events = vec![created];
+    events.append(&mut start.events);
+    writes.push(Write::Events(id, events));
     let committed = shared.store.commit(writes).await?;
     session.name = name;
     for event in committed.events {
@@ -245,7 +312,74 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
         registry,
         role,
         tier: None,
+        project_file: start.project_file,
+        rest: Cooldown::default(),
+        log: Vec::new(),
+        tools_before: usize::MAX,
     }))
+}
+
+/// What a new session begins with beside what was asked for.
+#[derive(Default)]
+struct Start {
+    taint: Taint,
+    events: Vec<NewEvent>,
+    /// For the first turn.
+    project_file: Option<FoundProjectFile>,
+}
+
+impl Start {
+    /// Judges an approved project file on its way into the system prompt, and gives it as it may enter.
+    fn approved(
+        &mut self,
+        shared: &Shared,
+        clearance: Classification,
+        caller: Caller<'_>,
+        found: &FoundProjectFile,
+    ) -> Result<Option<ProjectFile>, RuntimeError> {
+        let texts = [found.text.as_str()];
+        let flow = ContextFlow {
+            what: &format!("the project file {}", found.name),
+            label: found.label,
+            texts: Some(&texts),
+        };
+        let facts = SessionFacts {
+            taint: &self.taint,
+            clearance,
+            bumper: None,
+            caller,
+        };
+        let evaluation = shared.gate.judge(Flow::Context(&flow), facts);
+        let redactor = shared
+            .gate
+            .redactor(&evaluation)
+            .map_err(RuntimeError::Redaction)?;
+        let text = redactor.text(&found.text).text;
+        let allowed = evaluation.is_allowed();
+        let from = self.taint.label();
+        self.taint.raise(evaluation.taint_after, found.origin(), 0);
+        let to = self.taint.label();
+        let judged = EventKind::FlowJudged {
+            call: None,
+            tool: None,
+            evaluation,
+        };
+        let raised = (from != to).then(|| EventKind::TaintRaised {
+            from,
+            to,
+            origin: found.origin(),
+        });
+        let kinds = [Some(judged), raised].into_iter().flatten();
+        self.events.extend(kinds.map(|kind| NewEvent {
+            turn: None,
+            label: to,
+            kind,
+        }));
+        if !allowed {
+            return Ok(None);
+        }
+        Ok(ProjectFile::new(&shared.templates, &found.name, &text)?)
+    }
 }
 
 /// Asks the owner's rules whether a session may be reset, and records the answer with it.
@@ -351,7 +485,7 @@ pub(crate) fn registry(shared: &Shared, workspace: &Path, role: Role) -> Result<
     Ok(Arc::new(registry))
 }
 
-fn path_rules(shared: &Shared, workspace: &Path) -> Result<PathRules, RuntimeError> {
+pub(crate) fn path_rules(shared: &Shared, workspace: &Path) -> Result<PathRules, RuntimeError> {
     let policy = &shared.configuration.policy;
     let mut builder = PathRules::builder(workspace).workspace_level(policy.workspace);
     for (pattern, level) in &policy.paths {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use tidegate_message::{
-    AssistantPart, Author, Body, Entry, ResultStatus, ToolCall, ToolResult, Transcript, joined_text,
+    AssistantPart, Author, Body, Entry, EntrySeq, ResultStatus, ToolCall, ToolResult, Transcript, joined_text,
 };
 use tidegate_policy::{
     ActionWords, CallId, Integrity, IntegrityAction, IntegrityMode, ProvenanceLedger, ToolOutcome,
@@ -75,26 +75,47 @@ fn keep_languages(words: &mut ActionWords, languages: &[String]) {
 ///
 /// Nothing of it is stored: the entries are, and reading them again gives the same ledger. A licence counts as used
 /// by a call that has run and that it licensed; one that the owner granted uses none.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Provenance {
     /// None before anything was read.
     ledger: Option<Arc<ProvenanceLedger>>,
-    /// Entries that were read.
-    read: usize,
+    /// The number of the last entry that was read. Compaction takes entries out of the transcript and puts summaries
+    /// in, with higher numbers: what was read stays read, and what is new is.
+    read_through: EntrySeq,
     /// The calls of the last model message, until their results are read.
     calls: Vec<ToolCall>,
+}
+
+impl Default for Provenance {
+    fn default() -> Self {
+        Self {
+            ledger: None,
+            read_through: EntrySeq(0),
+            calls: Vec::new(),
+        }
+    }
 }
 
 impl Provenance {
     /// Reads what was said since.
     pub(crate) fn read(&mut self, check: &IntegrityCheck, transcript: &Transcript, registry: &Registry) {
+        self.read_entries(check, transcript.entries(), registry);
+    }
+
+    /// The same of entries that need be no transcript: all that a session has stored, say.
+    pub(crate) fn read_entries(
+        &mut self,
+        check: &IntegrityCheck,
+        entries: &[Arc<Entry>],
+        registry: &Registry,
+    ) {
         let mut shared = self.ledger.take().unwrap_or_else(|| check.empty_ledger());
         let ledger = Arc::make_mut(&mut shared);
-        let entries = transcript.entries();
-        for entry in entries.iter().skip(self.read) {
+        let read = self.read_through;
+        for entry in entries.iter().filter(|entry| entry.seq > read) {
             self.read_entry(ledger, entry, registry);
+            self.read_through = self.read_through.max(entry.seq);
         }
-        self.read = entries.len();
         self.ledger = Some(shared);
     }
 

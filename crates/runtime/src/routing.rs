@@ -1,9 +1,17 @@
 //! Which models a session may use.
 
 use crate::RuntimeError;
+use crate::config::CompactionThreshold;
 use crate::runtime::Shared;
 use tidegate_message::{ModelId, ModelPolicy, Tier};
 use tidegate_policy::Classification;
+use tidegate_prompt::{Prices, Window};
+
+/// Tokens that fit in a model of which the configuration says nothing.
+const DEFAULT_WINDOW: u64 = 128_000;
+
+/// From here on every conversation is compacted, whatever share of the window that is.
+const MOST_TOKENS: u64 = 256_000;
 
 impl Shared {
     /// The candidates for a call, best first: of `tier`, or of a fixed model.
@@ -24,6 +32,46 @@ impl Shared {
             ModelPolicy::Tier(Tier::Flash) => &[Tier::Flash],
             ModelPolicy::Tier(Tier::Pro) => &[Tier::Pro],
             ModelPolicy::Model(_) => &[],
+        }
+    }
+
+    /// The window of the model that is called first, compacted from where the configuration says.
+    pub(crate) fn window(&self, policy: &ModelPolicy, tier: Option<Tier>) -> Window {
+        let first = self.candidates(policy, tier).into_iter().next();
+        let window = Window::new(first.map_or(DEFAULT_WINDOW, |model| self.window_of(&model)));
+        match self.configuration.prompt.compaction_threshold {
+            CompactionThreshold::Auto => window,
+            CompactionThreshold::Share(share) => {
+                // Thousandths are exact enough, and integers.
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "the configuration was checked: 0.1 to 0.95"
+                )]
+                let thousandths = (share * 1_000.0) as u64;
+                Window {
+                    threshold: (window.tokens / 1_000)
+                        .saturating_mul(thousandths)
+                        .min(MOST_TOKENS),
+                    ..window
+                }
+            }
+        }
+    }
+
+    /// Tokens that fit in a model.
+    pub(crate) fn window_of(&self, model: &ModelId) -> u64 {
+        let known = self.configuration.models.get(&model.to_string());
+        known
+            .and_then(|settings| settings.context_window)
+            .unwrap_or(DEFAULT_WINDOW)
+    }
+
+    /// What attachments count for.
+    pub(crate) fn prices(&self) -> Prices {
+        Prices {
+            image: self.configuration.prompt.image_tokens,
+            ..Prices::default()
         }
     }
 

@@ -1,11 +1,11 @@
 //! The runtime: what all sessions share.
 
-use crate::config::Configuration;
+use crate::config::{Configuration, TrustedFiles};
 use crate::lock::{Locks, SessionLock};
 use crate::provenance::IntegrityCheck;
 use crate::resilience::{Account, Jitter};
 use crate::secrets::Secrets;
-use crate::{EventBus, RuntimeBuilder, RuntimeError};
+use crate::{EventBus, RuntimeBuilder, RuntimeError, notes};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use tidegate_builtins::Asker;
 use tidegate_builtins::confine::Launcher;
 use tidegate_message::{ModelId, ProviderId, Tier};
 use tidegate_policy::{Classification, Gate, SessionId, SessionName};
+use tidegate_prompt::{Note, Templates};
 use tidegate_providers::Provider;
 use tidegate_store::{SessionRecord, Store, Write};
 use tidegate_tools::Tool;
@@ -42,6 +43,12 @@ pub(crate) struct Shared {
     pub(crate) bus: EventBus,
     pub(crate) locks: Locks,
     pub(crate) jitter: Jitter,
+    /// What prompts are made with.
+    pub(crate) templates: Templates,
+    /// The models that sum up, best first.
+    pub(crate) auxiliary: Vec<ModelId>,
+    /// What the owner has looked at; nothing where there is no such list.
+    pub(crate) trusted_files: Option<TrustedFiles>,
 }
 
 /// Built-in tools that need something of the program.
@@ -90,6 +97,14 @@ impl Runtime {
     /// [`RuntimeError::UnknownSession`], also for a text that is neither.
     pub async fn find_in(store: &dyn Store, name_or_id: &str) -> Result<SessionRecord, RuntimeError> {
         find(store, name_or_id).await
+    }
+
+    /// Leaves a note for the next turn of a session, whoever uses it now: it rides on the user's message, once.
+    ///
+    /// # Errors
+    /// If there is no such session, or it was erased.
+    pub async fn leave_note(&self, session: SessionId, note: Note) -> Result<(), RuntimeError> {
+        notes::leave(&*self.shared.store, session, &note).await
     }
 
     /// Erases a session's content. Its events stay, with hashes in the place of content.

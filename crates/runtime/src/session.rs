@@ -1,15 +1,17 @@
 //! An open session.
 
 use crate::lock::SessionLock;
+use crate::project_file::FoundProjectFile;
 use crate::provenance::Provenance;
 use crate::runtime::Shared;
-use crate::turn::Turn;
-use crate::{Approver, CancelToken, Observer, RuntimeError, TurnReport, ids};
+use crate::turn::{LastRequest, Turn};
+use crate::{Approver, CancelToken, Compacted, Observer, RuntimeError, TurnReport, ids, notes};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_core::{Profile, Routing, Run};
-use tidegate_message::{ModelPolicy, Tier, ToolSpec, Transcript, TurnStatus, Usage, UserMessage};
+use tidegate_message::{Entry, ModelPolicy, Tier, ToolSpec, Transcript, TurnStatus, Usage, UserMessage};
 use tidegate_policy::{Caller, Classification, Label, Role, SessionId, SessionName, Taint, TurnId};
+use tidegate_prompt::{Cooldown, Note, PrefixBreakCause, Window, estimate_text};
 use tidegate_providers::ToolSet;
 use tidegate_store::{SessionRecord, SessionState};
 use tidegate_tools::Registry;
@@ -28,7 +30,19 @@ pub struct Session {
     pub(crate) provenance: Provenance,
     /// The tier its last turn had come to; none if it has had no turn, or its model is fixed.
     pub(crate) tier: Option<Tier>,
+    /// A project file that nobody has approved: for the first turn.
+    pub(crate) project_file: Option<FoundProjectFile>,
+    /// How often compaction has failed.
+    pub(crate) rest: Cooldown,
+    /// What the last request of this process was made of.
+    pub(crate) last_request: Option<LastRequest>,
+    /// What has happened since that breaks the prefix.
+    pub(crate) announced: Vec<PrefixBreakCause>,
+    /// How many tools it had when it was opened.
+    pub(crate) tools_before: usize,
     tool_sets: BTreeMap<Option<Tier>, Arc<ToolSet>>,
+    /// About how many tokens its tools have.
+    pub(crate) tools_tokens: u64,
     _lock: SessionLock,
 }
 
@@ -40,6 +54,12 @@ pub(crate) struct SessionParts {
     pub(crate) registry: Arc<Registry>,
     pub(crate) role: Role,
     pub(crate) tier: Option<Tier>,
+    pub(crate) project_file: Option<FoundProjectFile>,
+    pub(crate) rest: Cooldown,
+    /// What was said before the transcript begins or that it holds in a shorter form, and its own entries.
+    pub(crate) log: Vec<Arc<Entry>>,
+    /// How many of its tools it had before, if it was opened again.
+    pub(crate) tools_before: usize,
 }
 
 /// How to run a turn.
@@ -68,15 +88,40 @@ impl Session {
             registry,
             role,
             tier,
+            project_file,
+            rest,
+            log,
+            tools_before,
         } = parts;
+        let has_new_tools = tools_before < record.session.tools.len() && !transcript.entries().is_empty();
+        let mut provenance = Provenance::default();
+        if !log.is_empty() {
+            provenance.read_entries(&shared.integrity, &log, &registry);
+        }
+        let tools_tokens = record
+            .session
+            .tools
+            .iter()
+            .map(tokens_of)
+            .fold(0, u64::saturating_add);
         Self {
-            provenance: Provenance::default(),
+            tools_tokens,
+            provenance,
             shared,
             record,
             transcript,
             registry,
             role,
             tier,
+            project_file,
+            rest,
+            last_request: None,
+            announced: if has_new_tools {
+                vec![PrefixBreakCause::AppendedTool]
+            } else {
+                Vec::new()
+            },
+            tools_before,
             tool_sets: BTreeMap::new(),
             _lock: lock,
         }
@@ -164,6 +209,28 @@ impl Session {
         }
     }
 
+    /// Makes the conversation shorter now: old results become stubs, its middle a summary. All of it stays stored. Of
+    /// `options`, the level and steering do not matter.
+    ///
+    /// # Errors
+    /// [`RuntimeError::TurnOpen`] while a turn is open; those of the store. That it did not become shorter is in the
+    /// result.
+    pub async fn compact(&mut self, options: TurnOptions<'_>) -> Result<Compacted, RuntimeError> {
+        if self.interrupted().is_some() {
+            return Err(RuntimeError::TurnOpen { session: self.id() });
+        }
+        Turn::compact(self, options).await
+    }
+
+    /// Leaves a note for the next turn: it rides on the user's message, once. Others can leave one, too, while the
+    /// session is in use: [`Runtime::leave_note`](crate::Runtime::leave_note).
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn leave_note(&self, note: Note) -> Result<(), RuntimeError> {
+        notes::leave(&*self.shared.store, self.id(), &note).await
+    }
+
     /// The last turn, if it ended without an answer.
     fn unanswered_turn(&self) -> Option<TurnId> {
         let last = self.transcript.entries().last()?;
@@ -235,6 +302,11 @@ impl Session {
         Arc::clone(set)
     }
 
+    /// The window of the model that is called at `tier`.
+    pub(crate) fn window(&self, tier: Option<Tier>) -> Window {
+        self.shared.window(self.policy(), tier)
+    }
+
     /// Who is behind it, as rules see them.
     pub(crate) fn caller(&self, attended: bool) -> Caller<'_> {
         let session = &self.record.session;
@@ -250,6 +322,13 @@ impl Session {
     pub(crate) fn policy(&self) -> &ModelPolicy {
         &self.record.session.model_policy
     }
+}
+
+/// About how many tokens a tool has as it is sent.
+fn tokens_of(tool: &ToolSpec) -> u64 {
+    // A schema is JSON.
+    let schema = serde_json::to_string(tool).unwrap_or_default();
+    estimate_text(&schema)
 }
 
 impl std::fmt::Debug for Session {

@@ -1,9 +1,15 @@
 //! One turn: performs the machine's steps and persists it at each.
 
+mod begin;
 mod calls;
+mod compact;
 mod output;
+mod prefix;
 mod record;
 mod time;
+
+pub use self::compact::Compacted;
+pub(crate) use self::prefix::LastRequest;
 
 use self::calls::CallsEnd;
 use self::output::Refused;
@@ -15,7 +21,7 @@ use crate::{CancelToken, Observer, RuntimeError, Session, Signal, TurnOptions, T
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tidegate_core::{Advance, Failure, Outcome, Run, Step, ToolFacts};
-use tidegate_message::{Body, EventKind, ModelId, ToolResult, TurnStatus, Usage, UserMessage};
+use tidegate_message::{Body, EventKind, ModelId, ToolResult, TurnStatus, UserMessage};
 use tidegate_policy::{ApprovalId, CallId, Label, Origin, SessionFacts, ToolName, TurnId};
 use tidegate_store::{ApprovalRecord, CallState, SessionPatch, SessionState, Write};
 use tidegate_tools::Registry;
@@ -39,6 +45,8 @@ pub(crate) struct Turn<'a> {
     /// Waits for the next commit.
     waiting: Waiting,
     time: TimeLimit,
+    /// A provider has said that the conversation does not fit, and it was made shorter or could not be.
+    overflowed: bool,
 }
 
 struct Facts<'a>(&'a Registry);
@@ -52,61 +60,6 @@ impl ToolFacts for Facts<'_> {
 }
 
 impl<'a> Turn<'a> {
-    /// Begins a turn with a user message and runs it to its end.
-    pub(crate) async fn begin(
-        session: &'a mut Session,
-        turn: TurnId,
-        message: UserMessage,
-        label: Label,
-        options: TurnOptions<'a>,
-    ) -> Result<TurnReport, RuntimeError> {
-        let run = session.new_run(turn);
-        let mut this = Self::new(session, run, turn, options);
-        let message = match this.admit("the task", label, message) {
-            Ok(message) => message,
-            Err(Refused { explanation, raised }) => {
-                let raised = this.raise(raised, Origin::Owner, this.session.record.turns.saturating_add(1));
-                this.store_taint(raised);
-                this.commit(Vec::new()).await?;
-                return Ok(this.report(Outcome {
-                    status: TurnStatus::Blocked,
-                    answer: String::new(),
-                    calls_used: 0,
-                    rounds: 0,
-                    usage: Usage::default(),
-                    warning: None,
-                    question: None,
-                    error: Some(explanation),
-                }));
-            }
-        };
-        // What was judged is recorded after the beginning of the turn it belongs to.
-        this.note_first(label, EventKind::TurnStarted);
-        let raised = this.raise(label, Origin::Owner, this.session.record.turns.saturating_add(1));
-        let entry = this.session.transcript.push_user(turn, label, message);
-        let entry = entry.map_err(|cause| RuntimeError::Transcript {
-            session: this.session.id(),
-            cause,
-        })?;
-        this.show(Signal::Entry(Arc::clone(&entry)));
-        let step = this.step()?;
-        let patch = SessionPatch {
-            state: Some(SessionState::InTurn(turn)),
-            taint: raised.then(|| this.session.record.session.taint.clone()),
-            ..SessionPatch::default()
-        };
-        let id = this.session.id();
-        let writes = vec![
-            Write::PatchSession(id, patch),
-            Write::Append(id, vec![entry]),
-            this.checkpoint()?,
-        ];
-        this.commit(writes).await?;
-        this.session.record.state = SessionState::InTurn(turn);
-        this.session.record.turns = this.session.record.turns.saturating_add(1);
-        this.drive(step).await
-    }
-
     /// Goes on with an interrupted turn where its last commit left it.
     pub(crate) async fn resume(
         session: &'a mut Session,
@@ -283,6 +236,7 @@ impl<'a> Turn<'a> {
             steering,
             waiting: Waiting::default(),
             time,
+            overflowed: false,
         }
     }
 
@@ -317,8 +271,14 @@ impl<'a> Turn<'a> {
                                     .on_reply(&mut self.session.transcript, label, *reply, &facts);
                             advance.map_err(|cause| self.fault(cause))?
                         }
-                        // Nothing shortens a history yet: it ends the turn like any other failure.
-                        ModelEnd::Failed(failure) | ModelEnd::Overflowed(failure) => self.failed(failure)?,
+                        ModelEnd::Overflowed(failure) => match self.shorten_for_overflow().await? {
+                            Some(again) => {
+                                step = again;
+                                continue;
+                            }
+                            None => self.failed(failure)?,
+                        },
+                        ModelEnd::Failed(failure) => self.failed(failure)?,
                         ModelEnd::Cancelled => self.broken_off(Vec::new(), BTreeSet::new())?,
                     }
                 }

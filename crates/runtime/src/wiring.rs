@@ -4,8 +4,8 @@ use crate::config::{
     Configuration, DurabilitySetting, FilePlace, Loaded, ProviderKind, ProviderSettings, TrustedFiles,
 };
 use crate::private_file::{self, Unusable};
-use crate::secrets;
 use crate::{DataFolder, Runtime, RuntimeBuilder, RuntimeError, user_config_folder};
+use crate::{prompt, secrets};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,6 +58,10 @@ impl Runtime {
             let models: Vec<ModelId> = names.iter().filter_map(|name| name.parse().ok()).collect();
             builder = builder.tier(tier, models);
         }
+        let auxiliary = configuration.tiers.auxiliary.iter();
+        builder = builder
+            .auxiliary(auxiliary.filter_map(|name| name.parse().ok()).collect())
+            .templates(prompt::templates(loaded, data)?);
         let base = loaded.file.as_ref().and_then(|file| file.path.parent());
         Ok(builder.secret_values(secrets::values(configuration, base, variables)?))
     }
@@ -90,6 +94,7 @@ impl Runtime {
                 .map(|folder| absolute(&folder)),
         );
         own_files.extend(loaded.file.as_ref().map(|file| file.path.clone()));
+        own_files.extend(prompt::templates_folder(loaded).map(|folder| absolute(&folder)));
 
         for (name, settings) in &configuration.providers {
             own_files.extend(Setup::new(loaded, data, name, settings, variables).files());
@@ -106,21 +111,23 @@ impl Runtime {
             .session_workspaces(absolute(&data.workspaces()))
             .rules(loaded.rules.clone())
             .own_files(own_files)
+            .trusted_files(TrustedFiles::in_folder(data.root()))
             .web()
             .catalogue()
             .configuration(configuration.clone()))
     }
 
     /// What keeps the configured providers from being set up here and now: keys that are not there, scenarios
-    /// that cannot be played or that nobody trusts. [`open`](Self::open) fails with the first of them.
+    /// that cannot be played or that nobody trusts; and templates that cannot be used. [`open`](Self::open) fails with the first of them.
     pub fn missing(loaded: &Loaded, data: &DataFolder, variables: &[(String, String)]) -> Vec<RuntimeError> {
         let providers = loaded.configuration.providers.iter();
-        providers
-            .filter_map(|(name, settings)| {
-                Setup::new(loaded, data, name, settings, variables)
-                    .provider()
-                    .err()
-            })
+        let of_providers = providers.filter_map(|(name, settings)| {
+            Setup::new(loaded, data, name, settings, variables)
+                .provider()
+                .err()
+        });
+        of_providers
+            .chain(prompt::templates(loaded, data).err())
             .collect()
     }
 

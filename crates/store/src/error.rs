@@ -230,6 +230,22 @@ pub enum StoreError {
         /// The id.
         id: SourceId,
     },
+    /// A segment names an entry that is not stored.
+    #[error("session {session} has no entry {entry}, so no segment can begin with it")]
+    UnknownEntry {
+        /// The session.
+        session: SessionId,
+        /// The number.
+        entry: u64,
+    },
+    /// A note is not there any more.
+    #[error("note {position} of session {session} is not there any more: another turn has taken it")]
+    NoteTaken {
+        /// The session.
+        session: SessionId,
+        /// The note's position.
+        position: u64,
+    },
     /// There is no such request for approval.
     #[error("there is no approval {approval}; `tidegate approvals list` shows those there are")]
     UnknownApproval {

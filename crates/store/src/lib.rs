@@ -30,16 +30,20 @@ mod content_hash;
 mod error;
 mod file_labels;
 mod memory;
+mod note;
 mod record;
 mod records;
+mod segment;
 mod sqlite;
 mod store;
 mod title;
+mod words;
 
 pub use approval::{ApprovalFilter, ApprovalRecord, ApprovalState, NewApproval};
 pub use error::{Cause, ForeignFile, StoreError};
 pub use file_labels::{FileLabel, FileLabelRange, PendingPlace, PendingWrites};
 pub use memory::MemoryStore;
+pub use note::{NewNote, StoredNote};
 pub use record::{
     CallRecord, CallState, Checkpoint, Committed, EventFilter, NewEvent, NewSession, SessionList,
     SessionPatch, SessionRecord, SessionState, SessionSummary, SourceText, StoredEvent,
@@ -50,5 +54,6 @@ pub use records::{
     RecordsCommit, RecordsStatistics, ResourceRecord, ResourceState, SourceKey, SourceQuery, SourceRecord,
     SparseVector, UnstagedQuery, Vectors,
 };
+pub use segment::{CompactionRest, NewSegment, Segment, SegmentSizes};
 pub use sqlite::SqliteStore;
 pub use store::{BoxFuture, Durability, Store, Write};

@@ -1,9 +1,10 @@
 //! What the runtime needs of a store.
 
 use crate::{
-    ApprovalFilter, ApprovalRecord, CallRecord, Checkpoint, Committed, EventFilter, FileLabel,
-    FileLabelRange, NewApproval, NewEvent, NewSession, PendingWrites, SessionList, SessionPatch,
-    SessionRecord, SessionSummary, SourceText, StoreError, StoredEvent,
+    ApprovalFilter, ApprovalRecord, CallRecord, Checkpoint, Committed, CompactionRest, EventFilter,
+    FileLabel, FileLabelRange, NewApproval, NewEvent, NewNote, NewSegment, NewSession, PendingWrites,
+    Segment, SessionList, SessionPatch, SessionRecord, SessionSummary, SourceText, StoreError, StoredEvent,
+    StoredNote,
 };
 use serde::{Deserialize, Serialize};
 use std::future::Future;
@@ -149,6 +150,36 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`StoreError`] if the file of the store cannot be read.
     fn pending_writes(&self) -> BoxFuture<'_, Result<Vec<PendingWrites>, StoreError>>;
+
+    /// The notes that wait for the session's next turn, in the order in which they were left.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedRow`] if one cannot be read.
+    fn notes(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<StoredNote>, StoreError>>;
+
+    /// The segments of a session after its first, in order.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedRow`] if one cannot be read.
+    fn segments(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Segment>, StoreError>>;
+
+    /// How often compaction of the session has failed in a row.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file of the store cannot be read.
+    fn compaction_rest(&self, session: SessionId) -> BoxFuture<'_, Result<CompactionRest, StoreError>>;
+
+    /// The entries of a session, compacted ones too, that hold everything in `text`, oldest first: each part between
+    /// spaces as a row of words, the last of which may go on. Case does not matter; scripts without spaces are searched
+    /// character by character. Nothing to look for finds nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedRow`] if an entry cannot be read.
+    fn search<'a>(
+        &'a self,
+        session: SessionId,
+        text: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<Arc<Entry>>, StoreError>>;
 }
 
 /// One write of a commit. Those that name a session fail with [`StoreError::UnknownSession`] if there is
@@ -225,8 +256,21 @@ pub enum Write {
     /// Takes such a record away, if there is one of this id. Belongs into the same commit as the labels of what was
     /// written.
     WritesSettled(String),
+    /// Leaves a note for the session's next turn.
+    LeaveNote(SessionId, NewNote),
+    /// Takes these notes, by position. Fails with [`StoreError::NoteTaken`] if one is not there any more. Belongs into the
+    /// same commit as the entry that carries them.
+    TakeNotes(SessionId, Vec<u64>),
+    /// Begins a segment: what the session's transcript consists of from now on. Fails with
+    /// [`StoreError::UnknownEntry`] if one of its entries is not stored.
+    BeginSegment(SessionId, Box<NewSegment>),
+    /// Notes how often compaction has failed, in place of what was noted before.
+    CompactionRest(SessionId, CompactionRest),
+    /// Brings the search index of a session up to date; [`Store::search`] does by itself. A store without an index, or
+    /// without the session, does nothing.
+    IndexMessages(SessionId),
     /// Erases a session's content: name, title, prompt, tools, workspace, entries, checkpoint, journal,
-    /// texts, what was shown of approvals, lineage of the taint. Its events stay, each with every text in it that could be content
+    /// texts, notes, segments, what was shown of approvals, lineage of the taint. Its events stay, each with every text in it that could be content
     /// replaced by a keyed hash; the row stays as a tombstone with label and counts. Erasing again changes
     /// nothing.
     ///

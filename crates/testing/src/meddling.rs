@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tidegate_message::Entry;
 use tidegate_policy::{ApprovalId, EventId, SessionId, SessionName, SourceId, TurnId};
 use tidegate_store::{
-    ApprovalFilter, ApprovalRecord, BoxFuture, CallRecord, Checkpoint, Committed, EventFilter, FileLabel,
-    FileLabelRange, PendingWrites, SessionList, SessionRecord, SessionSummary, SourceText, Store, StoreError,
-    StoredEvent, Write,
+    ApprovalFilter, ApprovalRecord, BoxFuture, CallRecord, Checkpoint, Committed, CompactionRest,
+    EventFilter, FileLabel, FileLabelRange, PendingWrites, Segment, SessionList, SessionRecord,
+    SessionSummary, SourceText, Store, StoreError, StoredEvent, StoredNote, Write,
 };
 
 /// What a test changes of a store. By default nothing.
@@ -181,5 +181,25 @@ impl<M: Meddler> Store for MeddledStore<M> {
 
     fn pending_writes(&self) -> BoxFuture<'_, Result<Vec<PendingWrites>, StoreError>> {
         self.inner.pending_writes()
+    }
+
+    fn notes(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<StoredNote>, StoreError>> {
+        self.inner.notes(session)
+    }
+
+    fn segments(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Segment>, StoreError>> {
+        self.inner.segments(session)
+    }
+
+    fn compaction_rest(&self, session: SessionId) -> BoxFuture<'_, Result<CompactionRest, StoreError>> {
+        self.inner.compaction_rest(session)
+    }
+
+    fn search<'a>(
+        &'a self,
+        session: SessionId,
+        text: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<Arc<Entry>>, StoreError>> {
+        self.inner.search(session, text)
     }
 }

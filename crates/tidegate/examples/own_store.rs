@@ -12,8 +12,9 @@ use tidegate::policy::{ApprovalId, EventId, SessionId, SourceId, Taint, TurnId};
 use tidegate::prelude::*;
 use tidegate::store::{
     ApprovalFilter, ApprovalRecord, ApprovalState, BoxFuture, CallRecord, CallState, Checkpoint, Committed,
-    EventFilter, FileLabel, FileLabelRange, NewApproval, NewEvent, PendingWrites, SessionList, SessionPatch,
-    SessionRecord, SessionState, SessionSummary, SourceText, StoreError, StoredEvent, Write,
+    CompactionRest, EventFilter, FileLabel, FileLabelRange, NewApproval, NewEvent, PendingWrites, Segment,
+    SessionList, SessionPatch, SessionRecord, SessionState, SessionSummary, SourceText, StoreError,
+    StoredEvent, StoredNote, Write,
 };
 
 /// A store in memory.
@@ -27,6 +28,8 @@ struct State {
     approvals: Vec<ApprovalRecord>,
     labels: BTreeMap<String, FileLabel>,
     pending: BTreeMap<String, PendingWrites>,
+    /// The position of the last note.
+    notes: u64,
 }
 
 /// One session.
@@ -38,6 +41,9 @@ struct Kept {
     calls: Vec<(TurnId, CallRecord)>,
     sources: Vec<SourceText>,
     events: u64,
+    notes: Vec<StoredNote>,
+    segments: Vec<Segment>,
+    rest: CompactionRest,
 }
 
 impl Memory {
@@ -194,6 +200,48 @@ impl State {
             Write::WritesSettled(id) => {
                 self.pending.remove(&id);
             }
+            Write::LeaveNote(id, note) => {
+                self.notes += 1;
+                let (position, left_ms) = (self.notes, now_ms());
+                self.open(id)?.notes.push(StoredNote {
+                    position,
+                    left_ms,
+                    note,
+                });
+            }
+            Write::TakeNotes(id, positions) => {
+                let notes = &mut self.open(id)?.notes;
+                for position in positions {
+                    let before = notes.len();
+                    notes.retain(|known| known.position != position);
+                    if notes.len() == before {
+                        return Err(StoreError::NoteTaken {
+                            session: id,
+                            position,
+                        });
+                    }
+                }
+            }
+            Write::BeginSegment(id, made) => {
+                let kept = self.open(id)?;
+                let through = kept.entries.last().map_or(EntrySeq(0), |entry| entry.seq);
+                if let Some(unknown) = made.entries.iter().find(|seq| **seq > through) {
+                    return Err(StoreError::UnknownEntry {
+                        session: id,
+                        entry: unknown.0,
+                    });
+                }
+                kept.segments.push(Segment {
+                    number: u64::try_from(kept.segments.len())
+                        .unwrap_or(u64::MAX)
+                        .saturating_add(2),
+                    through,
+                    at_ms: now_ms(),
+                    made: *made,
+                });
+            }
+            Write::CompactionRest(id, rest) => self.open(id)?.rest = rest,
+            Write::IndexMessages(_) => {}
             Write::EraseSession(id) => {
                 let kept = self
                     .sessions
@@ -325,6 +373,9 @@ impl Kept {
             calls: vec![],
             sources: vec![],
             events: 0,
+            notes: vec![],
+            segments: vec![],
+            rest: CompactionRest::default(),
         }
     }
 
@@ -550,6 +601,50 @@ impl Store for Memory {
 
     fn pending_writes(&self) -> BoxFuture<'_, Result<Vec<PendingWrites>, StoreError>> {
         self.read(|state| state.pending.values().cloned().collect())
+    }
+
+    fn notes(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<StoredNote>, StoreError>> {
+        self.read(|state| {
+            let kept = state.sessions.get(&session);
+            kept.map(|kept| kept.notes.clone()).unwrap_or_default()
+        })
+    }
+
+    fn segments(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Segment>, StoreError>> {
+        self.read(|state| {
+            let kept = state.sessions.get(&session);
+            kept.map(|kept| kept.segments.clone()).unwrap_or_default()
+        })
+    }
+
+    fn compaction_rest(&self, session: SessionId) -> BoxFuture<'_, Result<CompactionRest, StoreError>> {
+        self.read(|state| {
+            let kept = state.sessions.get(&session);
+            kept.map(|kept| kept.rest).unwrap_or_default()
+        })
+    }
+
+    fn search<'a>(
+        &'a self,
+        session: SessionId,
+        text: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<Arc<Entry>>, StoreError>> {
+        // Good enough here: parts of the entry's JSON.
+        let asked: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+        self.read(|state| {
+            let entries = state
+                .sessions
+                .get(&session)
+                .into_iter()
+                .flat_map(|kept| &kept.entries);
+            let holds = |entry: &&Arc<Entry>| {
+                let json = serde_json::to_string(&entry.body)
+                    .unwrap_or_default()
+                    .to_lowercase();
+                !asked.is_empty() && asked.iter().all(|part| json.contains(part))
+            };
+            entries.filter(holds).cloned().collect()
+        })
     }
 }
 

@@ -249,10 +249,39 @@ impl Chat<'_> {
             Command::History => show::history(&session, json)?,
             Command::Resume => return self.turn(session, Task::Resume).await,
             Command::Reset => return Ok(Next::On(Box::new(self.reset(session).await?))),
+            Command::Compact => return self.compact(session).await,
             Command::Clear => clear()?,
             Command::Quit => {
                 let exit = if self.is_interactive { Exit::Ok } else { self.last };
                 return Ok(Next::Leave(exit));
+            }
+        }
+        Ok(Next::On(Box::new(session)))
+    }
+
+    /// Makes the conversation shorter, and tells by how much.
+    async fn compact(&mut self, session: Session) -> anyhow::Result<Next> {
+        let mut session = self.up_to_date(session).await?;
+        let cancel = CancelToken::new();
+        let options = TurnOptions {
+            cancel: cancel.clone(),
+            ..TurnOptions::default()
+        };
+        let ended = {
+            let mut running = std::pin::pin!(session.compact(options));
+            loop {
+                tokio::select! {
+                    ended = &mut running => break ended,
+                    // Without the model's summary it is over at once.
+                    _ = self.interrupts.which() => cancel.cancel(),
+                }
+            }
+        };
+        match ended {
+            Ok(compacted) => show::compacted(&compacted, self.global.json)?,
+            Err(error) => {
+                self.tell_error(error);
+                session = self.reopened(session, None).await?;
             }
         }
         Ok(Next::On(Box::new(session)))

@@ -7,7 +7,9 @@ use crate::exit::Exit;
 use crate::interrupts::Interrupts;
 use crate::output;
 use std::time::Duration;
-use tidegate_message::{ApprovalDecision, Event, EventKind, Limit, TurnStatus, Unavailable};
+use tidegate_message::{
+    ApprovalDecision, BrokenPart, Event, EventKind, Limit, SummaryBy, TurnStatus, Unavailable,
+};
 use tidegate_policy::{Decision, FlowKind, escaped};
 use tidegate_runtime::Runtime;
 use tidegate_store::{EventFilter, StoredEvent};
@@ -229,6 +231,49 @@ fn about(event: &Event) -> String {
             Limit::Refusals => format!("after {allowed} refusals of the owner"),
             Limit::Repeats => format!("the same call had the same result {allowed} times"),
         },
+        EventKind::CompactionStarted {
+            cause,
+            tokens,
+            window,
+        } => format!("{}, {tokens} tokens, window {window}", super::trigger(*cause)),
+        EventKind::CompactionFinished {
+            summary,
+            reason,
+            messages_before,
+            messages_after,
+            tokens_before,
+            tokens_after,
+            ..
+        } => {
+            let how = match summary {
+                Some(SummaryBy::Model) => ", summed up by a model".to_owned(),
+                Some(SummaryBy::Plain) => format!(
+                    ", summed up without a model: {}",
+                    escaped(reason.as_deref().unwrap_or_default())
+                ),
+                None => String::new(),
+            };
+            format!(
+                "{messages_before} → {messages_after} messages, {tokens_before} → {tokens_after} tokens{how}"
+            )
+        }
+        EventKind::CompactionFailed { error, wait_ms, .. } => {
+            format!("not tried again for {wait_ms} ms: {}", escaped(error))
+        }
+        EventKind::PrefixBreak {
+            cause,
+            part,
+            index,
+            tokens,
+        } => {
+            let place = match part {
+                BrokenPart::Model => "the model".to_owned(),
+                BrokenPart::Tool => format!("tool {index}"),
+                BrokenPart::System => "the system prompt".to_owned(),
+                BrokenPart::Message => format!("message {index}"),
+            };
+            format!("{} at {place}, {tokens} tokens anew", super::broken_by(*cause))
+        }
         EventKind::TurnFinished {
             status, usage, error, ..
         } => {

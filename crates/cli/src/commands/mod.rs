@@ -19,4 +19,4 @@ mod usage;
 mod words;
 
 use time::{local_time, time};
-use words::word;
+use words::{broken_by, trigger, word};

@@ -1,26 +1,33 @@
 //! `tidegate sessions`.
 
 use crate::activity::summary;
-use crate::args::{DeleteArgs, ExportArgs, Global, SessionsCommand};
+use crate::args::{DeleteArgs, ExportArgs, Global, HistoryArgs, SessionsCommand};
 use crate::environment;
 use crate::exit::Exit;
 use crate::output::{self, shortened};
 use anyhow::Context as _;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
-use tidegate_message::{AssistantPart, Author, Body, Entry, ModelPolicy, ToolSpec, Usage, joined_text};
+use tidegate_message::{
+    AssistantPart, Author, Body, Entry, EntrySeq, ModelPolicy, ToolSpec, Usage, joined_text,
+};
 use tidegate_policy::{Classification, SessionId, SessionName, Taint, TurnId, UserId, escaped};
 use tidegate_runtime::Runtime;
-use tidegate_store::{EventFilter, SessionState, SessionSummary, Store, StoredEvent};
+use tidegate_store::{EventFilter, Segment, SegmentSizes, SessionState, SessionSummary, Store, StoredEvent};
 
 pub(crate) async fn run(global: &Global, command: SessionsCommand) -> anyhow::Result<Exit> {
     let store = environment::store(global)?;
     match command {
         SessionsCommand::List => list(global, &*store).await?,
-        SessionsCommand::Show(arg) => show(global, &find(&*store, &arg.session).await?)?,
-        SessionsCommand::History(arg) => history(global, &*store, &arg.session).await?,
+        SessionsCommand::Show(arg) => {
+            let summary = find(&*store, &arg.session).await?;
+            let segments = store.segments(summary.record.session.id).await?;
+            show(global, &summary, &segments)?;
+        }
+        SessionsCommand::History(arg) => history(global, &*store, &arg).await?,
         SessionsCommand::Export(args) => export(global, &*store, &args).await?,
         SessionsCommand::Delete(args) => return delete(global, &store, &args).await,
     }
@@ -145,9 +152,41 @@ fn name_of(summary: &SessionSummary) -> String {
         .map_or_else(|| session.id.to_string(), SessionName::to_string)
 }
 
-fn show(global: &Global, summary: &SessionSummary) -> anyhow::Result<()> {
+/// A session with its segments: what `show` prints with `--json`.
+#[derive(Serialize)]
+struct ShownWithSegments<'a> {
+    #[serde(flatten)]
+    session: ShownSession<'a>,
+    /// The share of input tokens that were read from a cache, in percent.
+    cache_share: Option<u64>,
+    segments: Vec<ShownSegment>,
+}
+
+#[derive(Serialize)]
+struct ShownSegment {
+    number: u64,
+    began: String,
+    #[serde(flatten)]
+    sizes: SegmentSizes,
+}
+
+/// Percent of the input that was read from a cache; none if there was no input.
+fn cache_share(usage: Usage) -> Option<u64> {
+    usage.cache_read.saturating_mul(100).checked_div(usage.input())
+}
+
+fn show(global: &Global, summary: &SessionSummary, segments: &[Segment]) -> anyhow::Result<()> {
     if global.json {
-        return output::json(&ShownSession::of(summary));
+        let segments = segments.iter().map(|segment| ShownSegment {
+            number: segment.number,
+            began: super::local_time(segment.at_ms),
+            sizes: segment.made.sizes,
+        });
+        return output::json(&ShownWithSegments {
+            session: ShownSession::of(summary),
+            cache_share: cache_share(summary.usage),
+            segments: segments.collect(),
+        });
     }
     let record = &summary.record;
     let session = &record.session;
@@ -190,6 +229,27 @@ fn show(global: &Global, summary: &SessionSummary) -> anyhow::Result<()> {
     ] {
         output::line(&format!("{key:<13} {value}"))?;
     }
+    if let Some(share) = cache_share(usage) {
+        output::line(&format!(
+            "{:<13} {share} % of the input tokens were read from a cache",
+            "cache"
+        ))?;
+    }
+    if !segments.is_empty() {
+        output::line("\nhow it was compacted:")?;
+        for segment in segments {
+            let sizes = segment.made.sizes;
+            output::line(&format!(
+                "  segment {:<3} {}  {} → {} messages, about {} → {} tokens",
+                segment.number,
+                super::local_time(segment.at_ms),
+                sizes.messages_before,
+                sizes.messages_after,
+                sizes.tokens_before,
+                sizes.tokens_after
+            ))?;
+        }
+    }
     if !session.taint.lineage().is_empty() {
         output::line("\nhow it came to its taint:")?;
         for step in session.taint.lineage() {
@@ -203,10 +263,18 @@ fn show(global: &Global, summary: &SessionSummary) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn history(global: &Global, store: &dyn Store, given: &str) -> anyhow::Result<()> {
-    let summary = find(store, given).await?;
-    let entries = store.entries(summary.record.session.id).await?;
+async fn history(global: &Global, store: &dyn Store, args: &HistoryArgs) -> anyhow::Result<()> {
+    let id = find(store, &args.session).await?.record.session.id;
+    let entries = match &args.search {
+        Some(text) => store.search(id, text).await?,
+        None => store.entries(id).await?,
+    };
+    let stubs = stubs(&store.segments(id).await?);
     for entry in entries {
+        // What stands for a result in a later segment says nothing new.
+        if stubs.contains(&entry.seq) && matches!(entry.body, Body::Results(_)) {
+            continue;
+        }
         if global.json {
             output::json(&*entry)?;
         } else {
@@ -214,6 +282,24 @@ async fn history(global: &Global, store: &dyn Store, given: &str) -> anyhow::Res
         }
     }
     Ok(())
+}
+
+/// Entries that compaction made: summaries, and what stands for long results.
+fn stubs(segments: &[Segment]) -> BTreeSet<EntrySeq> {
+    let mut made = BTreeSet::new();
+    for segment in segments {
+        // Numbers ascend but for those.
+        let entries = segment.made.entries.iter().rev();
+        let mut lowest_after = None;
+        for seq in entries {
+            if lowest_after.is_some_and(|lowest| *seq > lowest) {
+                made.insert(*seq);
+            } else {
+                lowest_after = Some(*seq);
+            }
+        }
+    }
+    made
 }
 
 pub(super) fn print_entry(entry: &Entry) -> anyhow::Result<()> {

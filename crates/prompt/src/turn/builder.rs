@@ -9,7 +9,7 @@ use crate::{
     estimate_entry, estimate_request, reanchor_current_turn_user_idx, sanitise,
 };
 use std::sync::Arc;
-use tidegate_message::{Author, Content, Entry, Transcript, UserMessage, joined_text};
+use tidegate_message::{Content, Entry, Transcript, UserMessage, joined_text};
 use tidegate_policy::Label;
 
 /// What the builder needs next.
@@ -100,7 +100,7 @@ impl TurnBuilder {
         }
         input.content.retain(|part| part.as_text() != Some(""));
         let original = joined_text(&input.content);
-        let message = UserMessage::new(Author::Person, input.content.clone());
+        let message = UserMessage::new(input.author, input.content.clone());
         let entry = transcript
             .push_user(input.turn, input.label, message)
             .map_err(|cause| PromptError::Transcript {

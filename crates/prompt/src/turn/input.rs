@@ -1,7 +1,7 @@
 //! What a turn begins with.
 
 use crate::{Note, Prices, SystemPrompt, Window};
-use tidegate_message::Content;
+use tidegate_message::{Author, Content};
 use tidegate_policy::{Label, TurnId};
 
 /// What a turn begins with.
@@ -9,7 +9,9 @@ use tidegate_policy::{Label, TurnId};
 pub struct TurnInput {
     /// The turn.
     pub turn: TurnId,
-    /// What the user wrote, as it came.
+    /// Who wrote it: a person, mostly.
+    pub author: Author,
+    /// What they wrote, as it came.
     pub content: Vec<Content>,
     /// Its label.
     pub label: Label,

@@ -5,7 +5,7 @@ use crate::made::{PUBLIC, Talk, drive, image, summary, templates};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidegate_message::{AssistantPart, Body, Content, Entry, Transcript};
+use tidegate_message::{AssistantPart, Author, Body, Content, Entry, Transcript};
 use tidegate_policy::TurnId;
 use tidegate_prompt::{
     CompactionReport, CompactionSettings, EncodedRequest, Need, Note, NoteKind, PrefixBreakCause, PrefixPart,
@@ -47,6 +47,7 @@ fn turn(transcript: Transcript, number: u32, window: u64) -> TurnContext {
         _ => Vec::new(),
     };
     let input = TurnInput {
+        author: Author::Person,
         turn: TurnId::from_bits(u128::from(number)),
         content,
         label: PUBLIC,

@@ -1,7 +1,7 @@
 use crate::made::{Auxiliary, PUBLIC, SECRET, Talk, drive, image, summary, templates};
 use crate::texts::memory;
 use std::sync::Arc;
-use tidegate_message::{Body, Content, Entry, Transcript, joined_text};
+use tidegate_message::{Author, Body, Content, Entry, Transcript, joined_text};
 use tidegate_policy::{Classification, Label, TurnId};
 use tidegate_prompt::{
     CompactionReport, CompactionSettings, LargestPart, Need, Note, NoteKind, Prices, PromptError,
@@ -20,6 +20,7 @@ fn system(text: &str) -> SystemPrompt {
 
 fn turn(text: &str) -> TurnInput {
     TurnInput {
+        author: Author::Person,
         turn: NOW,
         content: vec![Content::text(text)],
         label: PUBLIC,

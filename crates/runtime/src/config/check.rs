@@ -3,7 +3,9 @@
 use super::error::ConfigError;
 use super::layers::Layer;
 use super::load::{FilePlace, Loaded, join};
-use super::model::{Configuration, PolicySettings, ProviderKind, ProviderSettings, Reserved};
+use super::model::{
+    CompactionThreshold, Configuration, PolicySettings, ProviderKind, ProviderSettings, Reserved,
+};
 use super::wording::listed;
 use std::path::Path;
 use tidegate_message::{ModelId, ModelPolicy, Tier};
@@ -69,7 +71,9 @@ fn check_values(configuration: &Configuration) -> Result<(), Wrong> {
 
 fn check_ranges(configuration: &Configuration) -> Result<(), Wrong> {
     let agent = &configuration.agent;
-    let max_output_chars = u64::try_from(agent.max_output_chars).unwrap_or(u64::MAX);
+    let prompt = &configuration.prompt;
+    let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+    let max_output_chars = count(agent.max_output_chars);
     for (key, value, range) in [
         ("agent.max_rounds", u64::from(agent.max_rounds), 1..=1_000),
         ("agent.tool_timeout_s", agent.tool_timeout_s, 1..=86_400),
@@ -80,6 +84,9 @@ fn check_ranges(configuration: &Configuration) -> Result<(), Wrong> {
             1..=604_800,
         ),
         ("agent.max_output_chars", max_output_chars, 200..=100_000_000),
+        ("prompt.protect_first", count(prompt.protect_first), 0..=1_000),
+        ("prompt.protect_last", count(prompt.protect_last), 1..=10_000),
+        ("prompt.image_tokens", prompt.image_tokens, 0..=1_000_000),
     ] {
         if !range.contains(&value) {
             let message = format!(
@@ -88,6 +95,18 @@ fn check_ranges(configuration: &Configuration) -> Result<(), Wrong> {
                 range.end()
             );
             return Err((key.into(), message));
+        }
+    }
+    if let CompactionThreshold::Share(share) = prompt.compaction_threshold
+        && !(0.1..=0.95).contains(&share)
+    {
+        let message = format!("{share} is out of range; write \"auto\", or 0.1 to 0.95");
+        return Err(("prompt.compaction_threshold".into(), message));
+    }
+    for (name, model) in &configuration.models {
+        if model.context_window.is_some_and(|window| window < 1_000) {
+            let key = join(&join("models", name), "context_window");
+            return Err((key, "a window has 1000 tokens at least".into()));
         }
     }
     Ok(())
@@ -271,26 +290,24 @@ pub(super) const TOOLS: [&str; 11] = [
 ];
 
 /// Keys that are read and checked, and that nothing acts on.
-const QUIET: [&str; 7] = [
+const QUIET: [&str; 6] = [
     "policy.owner_named",
     "policy.integrity",
     "policy.integrity_action",
     "policy.languages",
     "store.session_idle_days",
     "store.retain_days",
-    "tiers.auxiliary",
 ];
 
 /// What is set but has no effect in this version, and what is missing, a line each: `tidegate config check`
 /// shows them.
 pub fn notes(loaded: &Loaded) -> Vec<String> {
     let configuration = &loaded.configuration;
-    let sections: [(&str, &Reserved); 9] = [
+    let sections: [(&str, &Reserved); 8] = [
         ("delegate", &configuration.delegate),
         ("sessions", &configuration.sessions),
         ("subagent", &configuration.subagent),
         ("council", &configuration.council),
-        ("prompt", &configuration.prompt),
         ("channels", &configuration.channels),
         ("memory", &configuration.memory),
         ("server", &configuration.server),
@@ -302,8 +319,14 @@ pub fn notes(loaded: &Loaded) -> Vec<String> {
         .filter(|(_, section)| !section.0.is_empty())
         .map(|(name, _)| format!("[{name}] has no effect in this version"))
         .collect();
-    if !configuration.models.is_empty() {
-        notes.push("[models] has no effect in this version".into());
+    for (name, model) in &configuration.models {
+        let prices = [
+            ("price_input_per_mtok", model.price_input_per_mtok),
+            ("price_output_per_mtok", model.price_output_per_mtok),
+        ];
+        for (price, _) in prices.iter().filter(|(_, price)| price.is_some()) {
+            notes.push(no_effect(&join(&join("models", name), price)));
+        }
     }
     notes.extend(
         QUIET

@@ -15,8 +15,9 @@ pub use error::{ConfigError, Location};
 pub use layers::Override;
 pub use load::{ConfigFile, FilePlace, LoadOptions, Loaded, ShownValue, load, schema};
 pub use model::{
-    AgentSettings, Configuration, DurabilitySetting, IntegrityAction, IntegrityTest, LOCAL_USER,
-    ModelSettings, PolicySettings, ProviderKind, ProviderSettings, Reserved, SecretSettings, SourceSettings,
-    StoreSettings, TierSettings, ToolSettings, Unattended, UserSettings, Users,
+    AgentSettings, CompactionThreshold, Configuration, DurabilitySetting, IntegrityAction, IntegrityTest,
+    LOCAL_USER, ModelSettings, PolicySettings, PromptSettings, ProviderKind, ProviderSettings, Reserved,
+    SecretSettings, SourceSettings, StoreSettings, TierSettings, ToolSettings, Unattended, UserSettings,
+    Users,
 };
 pub use trust::{TrustError, TrustedFiles};

@@ -29,8 +29,8 @@ pub struct Configuration {
     pub subagent: Reserved,
     /// The council. No effect in this version.
     pub council: Reserved,
-    /// Prompts. No effect in this version.
-    pub prompt: Reserved,
+    /// Prompts, and when long conversations are compacted.
+    pub prompt: PromptSettings,
     /// Labels, sources and sinks.
     pub policy: PolicySettings,
     /// Secrets for tools, by name; a call uses one as `{{secret:NAME}}` in an argument.
@@ -128,24 +128,24 @@ pub struct TierSettings {
     /// The strongest.
     #[schemars(extend("x-hot" = true))]
     pub pro: Vec<String>,
-    /// For summaries, distillation, extraction. No effect in this version.
+    /// For summaries of long conversations. Without one, summaries are put together without a model.
     #[schemars(extend("x-hot" = true))]
     pub auxiliary: Vec<String>,
 }
 
-/// Facts about a model. No effect in this version.
+/// Facts about a model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelSettings {
-    /// Tokens that fit into a request and its answer.
+    /// Tokens that fit into a request and its answer. Default 128000.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-hot" = true))]
     pub context_window: Option<u64>,
-    /// Money for a million tokens of input.
+    /// Money for a million tokens of input. No effect in this version.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-hot" = true))]
     pub price_input_per_mtok: Option<f64>,
-    /// Money for a million tokens of output.
+    /// Money for a million tokens of output. No effect in this version.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-hot" = true))]
     pub price_output_per_mtok: Option<f64>,
@@ -185,6 +185,73 @@ impl Default for AgentSettings {
             max_output_chars: 30_000,
             commands: true,
             turn_timeout_s: 1_800,
+        }
+    }
+}
+
+/// Prompts, and when long conversations are compacted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PromptSettings {
+    /// A folder of templates that stand in for the built-in ones of the same name, relative to the configuration file.
+    /// Default: none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[schemars(extend("x-hot" = true))]
+    pub templates_dir: String,
+    /// From which share of the model's window on a conversation is compacted: `auto` or a number from 0.1 to 0.95.
+    /// `auto` is 0.75, and 0.5 for windows from 512,000 tokens on; never more than 256,000 tokens. Default `auto`.
+    #[schemars(extend("x-hot" = true))]
+    pub compaction_threshold: CompactionThreshold,
+    /// Messages at the beginning that compaction leaves as they are. Default 3.
+    #[schemars(range(max = 1_000), extend("x-hot" = true))]
+    pub protect_first: usize,
+    /// About how many messages at the end compaction leaves as they are. Default 20.
+    #[schemars(range(min = 1, max = 10_000), extend("x-hot" = true))]
+    pub protect_last: usize,
+    /// Tokens that an image counts for. Default 1500.
+    #[schemars(range(max = 1_000_000), extend("x-hot" = true))]
+    pub image_tokens: u64,
+}
+
+impl Default for PromptSettings {
+    fn default() -> Self {
+        Self {
+            templates_dir: String::new(),
+            compaction_threshold: CompactionThreshold::default(),
+            protect_first: 3,
+            protect_last: 20,
+            image_tokens: 1_500,
+        }
+    }
+}
+
+/// From where on a conversation is compacted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum CompactionThreshold {
+    /// `auto`: by the size of the window.
+    #[default]
+    #[serde(with = "auto")]
+    #[schemars(with = "String")]
+    Auto,
+    /// At this share of the window.
+    Share(f64),
+}
+
+/// The word for a threshold that is not set.
+mod auto {
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    pub(super) fn serialize<S: Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("auto")
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+        match String::deserialize(deserializer)?.as_str() {
+            "auto" => Ok(()),
+            other => Err(D::Error::custom(format!(
+                "{other:?} is neither \"auto\" nor a number"
+            ))),
         }
     }
 }

@@ -56,6 +56,13 @@ impl Turn<'_> {
         Ok(message)
     }
 
+    /// Judges a text of somebody else's on its way into the context, and gives it as it may enter.
+    pub(super) fn admit_text(&mut self, what: &str, label: Label, text: &str) -> Result<String, Refused> {
+        let message = UserMessage::program(text);
+        let admitted = self.admit(what, label, message)?;
+        Ok(tidegate_message::joined_text(&admitted.content))
+    }
+
     /// Judges what a model has written before it is stored, where rules look at what leaves: what they redact is
     /// redacted in what is kept and sent back, too, and what was held back is shown if it may be.
     pub(super) fn screen(&mut self, reply: &mut Reply) -> Result<(), RuntimeError> {

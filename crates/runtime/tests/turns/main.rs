@@ -8,12 +8,15 @@
 )]
 
 mod cancelling;
+mod compaction;
 mod conversation;
 mod events;
 mod failing_store;
 mod labels;
+mod notes;
 mod own_files;
 mod prefix;
+mod project_file;
 mod providers;
 mod tools;
 mod world;

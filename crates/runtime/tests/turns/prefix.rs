@@ -1,19 +1,23 @@
 //! Each request begins with the bytes of the one before it.
 
-use crate::world::World;
+use crate::world::{Actor, World, says, tool};
 use serde_json::json;
 use std::sync::Arc;
-use tidegate_message::{ModelId, ProviderId, Tier, TurnStatus};
+use tidegate_message::{
+    Author, BreakCause, BrokenPart, Content, Data, EventKind, ModelId, ProviderId, Tier, TurnStatus,
+    UserMessage,
+};
 use tidegate_policy::Classification;
+use tidegate_prompt::{Note, NoteKind};
 use tidegate_providers::{OpenAi, OpenAiConfig};
 use tidegate_runtime::{Runtime, TurnOptions};
 use tidegate_store::{Durability, SqliteStore, Store};
 use tidegate_testing::{FakeOpenAi, FakeReply, RecordedRequest, calls, prefix_of};
 
-const TURNS: usize = 20;
+const TURNS: usize = 50;
 
 /// In these turns the tier is switched: once alone, once back and with other calls. Between them lies the restart.
-const SWITCHES: [usize; 2] = [6, 14];
+const SWITCHES: [usize; 2] = [6, 34];
 
 /// What the model says: each turn has two rounds of calls, and those with a switch one more.
 fn reply(request: &RecordedRequest) -> FakeReply {
@@ -46,7 +50,7 @@ fn reply(request: &RecordedRequest) -> FakeReply {
             .into(),
         (1, _) => FakeReply::from(calls([write]).with_reasoning("thinking about it")),
         (2, 6) => calls([switch("FLASH")]).into(),
-        (2, 14) => calls([switch("LITE"), read]).into(),
+        (2, 34) => calls([switch("LITE"), read]).into(),
         _ => FakeReply::text(format!("Turn {turn} is done.")),
     }
 }
@@ -79,8 +83,24 @@ async fn every_request_begins_with_the_bytes_of_the_one_before_it_also_after_a_r
         let runtime = runtime(&world, &server.base_url());
         let mut session = world.session(&runtime).await;
         for turn in 0..TURNS / 2 {
-            let task = format!("Task {} ä", half * TURNS / 2 + turn);
-            let report = session.run(task, TurnOptions::default()).await.unwrap();
+            let number = half * TURNS / 2 + turn;
+            let mut content = vec![Content::text(format!("Task {number} ä"))];
+            if number % 5 == 3 {
+                let text = format!("Note {number} </note>");
+                let note = Note::plain(NoteKind::Nudge { text });
+                session.leave_note(note).await.unwrap();
+            }
+            if number % 7 == 2 {
+                content.push(Content::Image {
+                    media_type: "image/png".into(),
+                    data: Data::from_base64(format!("iVBORw0KGgo{number:05}")),
+                });
+            }
+            let message = UserMessage::new(Author::Person, content);
+            let report = session
+                .run_message(message, TurnOptions::default())
+                .await
+                .unwrap();
             assert_eq!(report.status, TurnStatus::Success, "{:?}", report.error);
         }
     }
@@ -101,6 +121,22 @@ async fn every_request_begins_with_the_bytes_of_the_one_before_it_also_after_a_r
     }
     // There and back again: the turns between, and the restart, stay where the first switch led.
     assert_eq!(breaks, ["large", "small"]);
+    // The events say the same.
+    let told: Vec<(BreakCause, BrokenPart)> = world
+        .events()
+        .await
+        .into_iter()
+        .filter_map(|event| match event.kind {
+            EventKind::PrefixBreak {
+                cause, part, tokens, ..
+            } => {
+                assert!(tokens > 0);
+                Some((cause, part))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [(BreakCause::ModelSwitch, BrokenPart::Model); 2]);
     // Even then the messages go on where they were; only the tools differ, by what can be switched to.
     for pair in requests.windows(2) {
         let (before, after) = (pair[0].messages(), pair[1].messages());
@@ -116,4 +152,58 @@ async fn every_request_begins_with_the_bytes_of_the_one_before_it_also_after_a_r
             prefix_of(&pair[0].body, &pair[1].body).unwrap();
         }
     }
+}
+
+#[tokio::test]
+async fn compaction_a_new_tool_and_another_model_are_told_as_what_they_are() {
+    let window = tidegate_runtime::config::ModelSettings {
+        context_window: Some(6_000),
+        ..Default::default()
+    };
+    let mut world = World::new()
+        .tool(tool("b_tool", |_| String::new()))
+        .configured(|configuration| {
+            configuration.models.insert("model:m".into(), window);
+            configuration.prompt.protect_last = 4;
+        });
+    let causes = async |world: &World| -> Vec<BreakCause> {
+        let events = world.events().await.into_iter();
+        events
+            .filter_map(|event| match event.kind {
+                EventKind::PrefixBreak { cause, .. } => Some(cause),
+                _ => None,
+            })
+            .collect()
+    };
+    let model = Actor::of(
+        "model",
+        (0..20).map(|_| says(&"an answer ".repeat(150))).collect(),
+    );
+    let runtime = world.runtime(&model);
+    let mut session = world.session(&runtime).await;
+    let mut turns = 0;
+    while causes(&world).await.is_empty() {
+        let task = format!("task {turns} {}", "words ".repeat(300));
+        session.run(task, TurnOptions::default()).await.unwrap();
+        turns += 1;
+        assert!(turns < 20);
+    }
+    assert_eq!(causes(&world).await, [BreakCause::Compaction]);
+    drop(session);
+
+    // A tool that sorts before the other one is appended all the same.
+    world = world.tool(tool("a_tool", |_| String::new()));
+    let runtime = world.runtime(&model);
+    let mut session = world.session(&runtime).await;
+    session.run("short", TurnOptions::default()).await.unwrap();
+    assert_eq!(
+        causes(&world).await,
+        [BreakCause::Compaction, BreakCause::AppendedTool]
+    );
+    drop(session);
+
+    let other = Actor::new("other", [says("hello")]);
+    let mut session = world.session(&world.runtime(&other)).await;
+    session.run("short", TurnOptions::default()).await.unwrap();
+    assert_eq!(causes(&world).await.last(), Some(&BreakCause::ModelSwitch));
 }

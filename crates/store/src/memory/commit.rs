@@ -8,10 +8,11 @@ use super::store::State;
 use crate::content_hash::{ContentHash, random};
 use crate::{
     ApprovalRecord, ApprovalState, CallRecord, CallState, Checkpoint, Committed, NewApproval, NewEvent,
-    NewSession, PendingWrites, SessionState, SourceText, StoreError, StoredEvent, Write,
+    NewNote, NewSegment, NewSession, PendingWrites, Segment, SessionState, SourceText, StoreError,
+    StoredEvent, StoredNote, Write,
 };
 use std::sync::Arc;
-use tidegate_message::{Entry, Event, ToolResult};
+use tidegate_message::{Entry, EntrySeq, Event, ToolResult};
 use tidegate_policy::{ApprovalId, CallId, SessionId, ToolName, TurnId};
 
 /// Applies `writes` in order: all, or none.
@@ -116,8 +117,76 @@ impl Commit<'_> {
                 self.undo_pending(id, before);
                 Ok(())
             }
+            Write::LeaveNote(id, note) => self.leave_note(id, note),
+            Write::TakeNotes(id, positions) => self.take_notes(id, &positions),
+            Write::BeginSegment(id, segment) => self.begin_segment(id, *segment),
+            Write::CompactionRest(id, rest) => {
+                let before = std::mem::replace(&mut self.session(id)?.content.rest, rest);
+                self.undo_in(id, move |session| session.content.rest = before);
+                Ok(())
+            }
+            // Everything is looked at.
+            Write::IndexMessages(_) => Ok(()),
             Write::EraseSession(id) => self.erase(id),
         }
+    }
+
+    fn leave_note(&mut self, id: SessionId, note: NewNote) -> Result<(), StoreError> {
+        let left_ms = self.session(id)?.row.changed_ms;
+        // Positions are not given twice, even if this is taken back.
+        self.state.notes = self.state.notes.saturating_add(1);
+        let position = self.state.notes;
+        let left = StoredNote {
+            position,
+            left_ms,
+            note,
+        };
+        self.session(id)?.content.notes.push(left);
+        self.undo_in(id, |session| {
+            session.content.notes.pop();
+        });
+        Ok(())
+    }
+
+    fn take_notes(&mut self, id: SessionId, positions: &[u64]) -> Result<(), StoreError> {
+        let notes = &mut self.session(id)?.content.notes;
+        let before = notes.clone();
+        for position in positions {
+            let Some(index) = notes.iter().position(|known| known.position == *position) else {
+                let position = *position;
+                *notes = before;
+                return Err(StoreError::NoteTaken {
+                    session: id,
+                    position,
+                });
+            };
+            notes.remove(index);
+        }
+        self.undo_in(id, move |session| session.content.notes = before);
+        Ok(())
+    }
+
+    fn begin_segment(&mut self, id: SessionId, made: NewSegment) -> Result<(), StoreError> {
+        let session = self.session(id)?;
+        let last = session.row.entries();
+        if let Some(unknown) = made.entries.iter().find(|seq| seq.0 == 0 || seq.0 > last) {
+            return Err(StoreError::UnknownEntry {
+                session: id,
+                entry: unknown.0,
+            });
+        }
+        let at_ms = session.row.changed_ms;
+        let segments = &mut session.content.segments;
+        segments.push(Segment {
+            number: count(segments.len()).saturating_add(2),
+            through: EntrySeq(last),
+            at_ms,
+            made,
+        });
+        self.undo_in(id, |session| {
+            session.content.segments.pop();
+        });
+        Ok(())
     }
 
     /// How a change to what may be writing files is taken back.

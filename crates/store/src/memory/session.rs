@@ -2,8 +2,8 @@
 
 use crate::title::title;
 use crate::{
-    CallRecord, Checkpoint, NewSession, SessionPatch, SessionRecord, SessionState, SessionSummary,
-    SourceText, StoreError,
+    CallRecord, Checkpoint, CompactionRest, NewSession, Segment, SessionPatch, SessionRecord, SessionState,
+    SessionSummary, SourceText, StoreError, StoredNote,
 };
 use indexmap::IndexMap;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,9 @@ pub(super) struct Content {
     /// In the order in which they were first journalled, each with its turn.
     pub(super) calls: IndexMap<CallId, (TurnId, CallRecord)>,
     pub(super) sources: IndexMap<SourceId, SourceText>,
+    pub(super) notes: Vec<StoredNote>,
+    pub(super) segments: Vec<Segment>,
+    pub(super) rest: CompactionRest,
 }
 
 /// What a commit may change of a session without adding to it. Cheap to copy: a commit keeps the one from before.
@@ -122,6 +125,11 @@ impl Row {
             usage: self.usage,
             title: self.title.as_deref().unwrap_or_default().to_owned(),
         }
+    }
+
+    /// The number of its last entry.
+    pub(super) fn entries(&self) -> u64 {
+        self.entries
     }
 
     pub(super) fn tools(&self) -> &[ToolSpec] {

@@ -3,10 +3,11 @@
 use super::commit::{apply, state_at};
 use super::session::Session;
 use crate::clock::now_ms;
+use crate::words;
 use crate::{
-    ApprovalFilter, ApprovalRecord, BoxFuture, CallRecord, Checkpoint, Committed, EventFilter, FileLabel,
-    FileLabelRange, PendingWrites, SessionList, SessionRecord, SessionSummary, SourceText, Store, StoreError,
-    StoredEvent, Write,
+    ApprovalFilter, ApprovalRecord, BoxFuture, CallRecord, Checkpoint, Committed, CompactionRest,
+    EventFilter, FileLabel, FileLabelRange, PendingWrites, Segment, SessionList, SessionRecord,
+    SessionSummary, SourceText, Store, StoreError, StoredEvent, StoredNote, Write,
 };
 use indexmap::IndexMap;
 use std::cmp::Reverse;
@@ -43,6 +44,8 @@ pub(super) struct State {
     pub(super) pending_writes: BTreeMap<String, PendingWrites>,
     /// With which erased content is hashed; none until it is needed.
     pub(super) hash_key: Option<[u8; 32]>,
+    /// The position of the last note that was left.
+    pub(super) notes: u64,
 }
 
 impl State {
@@ -228,6 +231,33 @@ impl Store for MemoryStore {
 
     fn pending_writes(&self) -> BoxFuture<'_, Result<Vec<PendingWrites>, StoreError>> {
         self.read(|state| state.pending_writes.values().cloned().collect())
+    }
+
+    fn notes(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<StoredNote>, StoreError>> {
+        self.read_session(session, |session| session.content.notes.clone())
+    }
+
+    fn segments(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Segment>, StoreError>> {
+        self.read_session(session, |session| session.content.segments.clone())
+    }
+
+    fn compaction_rest(&self, session: SessionId) -> BoxFuture<'_, Result<CompactionRest, StoreError>> {
+        self.read_session(session, |session| session.content.rest)
+    }
+
+    fn search<'a>(
+        &'a self,
+        session: SessionId,
+        text: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<Arc<Entry>>, StoreError>> {
+        let rows = words::rows(text);
+        self.read_session(session, |session| {
+            let entries = session.content.entries.iter();
+            let found = entries.filter(|entry| {
+                !rows.is_empty() && words::found(&words::words(&words::text_of(entry)), &rows)
+            });
+            found.cloned().collect()
+        })
     }
 }
 

@@ -1,10 +1,10 @@
 //! The writes of one commit, inside the transaction that the writer opened.
 
-use super::approvals;
 use super::erase::{erase, make_readable};
 use super::failure::Failure;
 use super::rows::{body_columns, source, to_json};
 use super::session::OpenSession;
+use super::{approvals, notes, search, segments};
 use crate::{
     ApprovalState, Checkpoint, Committed, FileLabel, NewEvent, NewSession, PendingWrites, SessionPatch,
     SessionState, SourceText, StoreError, Write,
@@ -94,6 +94,23 @@ impl Commit<'_> {
             Write::FileLabel(path, label) => self.file_label(path, label),
             Write::PendingWrites(pending) => self.pending_writes(pending),
             Write::WritesSettled(id) => self.writes_settled(id),
+            Write::LeaveNote(session, note) => {
+                let connection = self.connection;
+                notes::leave(connection, self.session(*session)?, note)
+            }
+            Write::TakeNotes(session, positions) => {
+                let connection = self.connection;
+                notes::take(connection, self.session(*session)?, positions)
+            }
+            Write::BeginSegment(session, segment) => {
+                let connection = self.connection;
+                segments::begin(connection, self.session(*session)?, segment)
+            }
+            Write::CompactionRest(session, rest) => {
+                let connection = self.connection;
+                segments::rest(connection, self.session(*session)?.number, *rest)
+            }
+            Write::IndexMessages(session) => search::bring_up_to_date(self.connection, *session),
             Write::EraseSession(session) => self.erase(*session),
         }
     }

@@ -24,6 +24,11 @@ pub(crate) fn erase(connection: &Connection, session: &mut OpenSession) -> Resul
         "DELETE FROM checkpoints WHERE session = ?1",
         "DELETE FROM calls WHERE session = ?1",
         "DELETE FROM sources WHERE session = ?1",
+        "DELETE FROM notes WHERE session = ?1",
+        "DELETE FROM segments WHERE session = ?1",
+        "DELETE FROM compaction_rests WHERE session = ?1",
+        "DELETE FROM message_words WHERE session = ?1",
+        "DELETE FROM indexed_messages WHERE session = ?1",
         // A hash of content without a key tells of it.
         "UPDATE approvals SET shown = '', digest = randomblob(32), \
          state = CASE WHEN state IN ('waiting', 'granted') THEN 'expired' ELSE state END WHERE session = ?1",

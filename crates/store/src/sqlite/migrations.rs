@@ -15,6 +15,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0002_approvals.sql"),
     include_str!("migrations/0003_pending_writes.sql"),
     include_str!("migrations/0004_memories.sql"),
+    include_str!("migrations/0005_prompts.sql"),
 ];
 
 /// The newest schema that this program knows.

@@ -4,14 +4,14 @@ use super::approvals;
 use super::connection::{locate, open_writer};
 use super::failure::Failure;
 use super::migrations::known_schema;
-use super::queries;
 use super::reader::{Read, Readers};
 use super::writer::{Request, Writer};
+use super::{notes, queries, search, segments};
 use crate::clock::now_ms;
 use crate::{
-    ApprovalFilter, ApprovalRecord, BoxFuture, CallRecord, Checkpoint, Committed, Durability, EventFilter,
-    FileLabel, FileLabelRange, PendingWrites, SessionList, SessionRecord, SessionSummary, SourceText, Store,
-    StoreError, StoredEvent, Write,
+    ApprovalFilter, ApprovalRecord, BoxFuture, CallRecord, Checkpoint, Committed, CompactionRest, Durability,
+    EventFilter, FileLabel, FileLabelRange, PendingWrites, Segment, SessionList, SessionRecord,
+    SessionSummary, SourceText, Store, StoreError, StoredEvent, StoredNote, Write,
 };
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -301,5 +301,30 @@ impl Store for SqliteStore {
 
     fn pending_writes(&self) -> BoxFuture<'_, Result<Vec<PendingWrites>, StoreError>> {
         self.read(|connection, _| queries::pending_writes(connection))
+    }
+
+    fn notes(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<StoredNote>, StoreError>> {
+        self.read(move |connection, _| notes::waiting(connection, session))
+    }
+
+    fn segments(&self, session: SessionId) -> BoxFuture<'_, Result<Vec<Segment>, StoreError>> {
+        self.read(move |connection, _| segments::segments(connection, session))
+    }
+
+    fn compaction_rest(&self, session: SessionId) -> BoxFuture<'_, Result<CompactionRest, StoreError>> {
+        self.read(move |connection, _| segments::known_rest(connection, session))
+    }
+
+    fn search<'a>(
+        &'a self,
+        session: SessionId,
+        text: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<Arc<Entry>>, StoreError>> {
+        Box::pin(async move {
+            self.commit(vec![Write::IndexMessages(session)]).await?;
+            let text = text.to_owned();
+            self.read(move |connection, _| search::search(connection, session, &text))
+                .await
+        })
     }
 }

@@ -19,7 +19,7 @@ fn is_root() -> bool {
 /// can.
 fn on_a_small_disk(test: &str) -> bool {
     let folder = tempfile::tempdir().unwrap();
-    let script = r#"mount -t tmpfs -o size=1m,mode=700 none "$1" && exec "$2" --exact "$3" --nocapture"#;
+    let script = r#"mount -t tmpfs -o size=2m,mode=700 none "$1" && exec "$2" --exact "$3" --nocapture"#;
     let output = Command::new("unshare")
         .args(["--map-root-user", "--mount", "sh", "-c", script, "sh"])
         .arg(folder.path())
@@ -70,7 +70,7 @@ fn a_full_disk_loses_nothing_that_was_acknowledged() {
 #[test]
 fn full_child() {
     let Some(folder) = child_folder() else { return };
-    std::fs::write(folder.join("ballast"), vec![1; 600_000]).unwrap();
+    std::fs::write(folder.join("ballast"), vec![1; 1_200_000]).unwrap();
     let path = folder.join("store.sqlite");
     let store = SqliteStore::open(&path, Durability::Power).unwrap();
     commit(&store, vec![create(1)]).unwrap();

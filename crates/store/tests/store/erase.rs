@@ -3,8 +3,8 @@
 use crate::common::*;
 use std::path::{Path, PathBuf};
 use tidegate_message::{
-    ApprovalDecision, EventKind, FinishReason, Limit, ResultStatus, Tier, TurnStatus, Unavailable, Usage,
-    Warning,
+    ApprovalDecision, BreakCause, BrokenPart, CompactionTrigger, EventKind, FinishReason, Limit,
+    ResultStatus, SummaryBy, Tier, TurnStatus, Unavailable, Usage, Warning,
 };
 use tidegate_policy::{
     ApprovalId, CallId, Classification, Decision, Evaluation, FlowKind, Label, Origin, RuleId, RuleOutcome,
@@ -171,6 +171,35 @@ fn every_kind() -> Vec<EventKind> {
             limit: Limit::Calls,
             allowed: 25,
         },
+        EventKind::CompactionStarted {
+            cause: CompactionTrigger::Overflow,
+            tokens: 130_000,
+            window: 128_000,
+        },
+        EventKind::CompactionFinished {
+            cause: CompactionTrigger::Threshold,
+            summary: Some(SummaryBy::Plain),
+            reason: Some(marked("no model")),
+            model: Some(model()),
+            usage: Usage::default(),
+            messages_before: 220,
+            messages_after: 220,
+            tokens_before: 288_000,
+            tokens_after: 183_000,
+            passes: 2,
+            stubs: 17,
+        },
+        EventKind::CompactionFailed {
+            cause: CompactionTrigger::Manual,
+            error: marked("too large"),
+            wait_ms: 60_000,
+        },
+        EventKind::PrefixBreak {
+            cause: BreakCause::Compaction,
+            part: BrokenPart::Message,
+            index: 3,
+            tokens: 90_000,
+        },
         EventKind::TurnFinished {
             status: TurnStatus::Error,
             warning: Some(Warning::RoundsExhausted),
@@ -243,7 +272,11 @@ fn marks(path: &Path) -> usize {
     let folder = std::fs::read_dir(path.parent().unwrap()).unwrap();
     let files = folder.map(|entry| std::fs::read(entry.unwrap().path()).unwrap());
     files
-        .map(|bytes| String::from_utf8_lossy(&bytes).matches(MARK).count())
+        .map(|bytes| {
+            // The search index holds words in small letters.
+            let text = String::from_utf8_lossy(&bytes).to_uppercase();
+            text.matches(MARK).count()
+        })
         .sum()
 }
 
@@ -271,12 +304,22 @@ fn nothing_that_was_erased_is_found_in_the_bytes_of_the_file() {
         }
     }
     assert!(marks(&path) > 1000);
+    for n in [1, 2, 3] {
+        let found = run(store.search(session(n), "xyzzy tell")).unwrap();
+        assert_eq!(found.is_empty(), n == 3, "session {n}");
+    }
+    let note = NewNote {
+        label: Label::BOTTOM,
+        body: marked("note"),
+    };
+    commit(&store, vec![Write::LeaveNote(session(1), note)]).unwrap();
     for n in [1, 2] {
         commit(&store, vec![Write::EraseSession(session(n))]).unwrap();
     }
     assert_eq!(marks(&path), 0);
     let stays = run(store.entries(session(3))).unwrap();
     assert_eq!(stays.len() as u64, ROWS);
+    assert!(!run(store.search(session(3), "stays")).unwrap().is_empty());
     run(store.close());
     assert_eq!(marks(&path), 0);
     let intact: String = sqlite(&path)

@@ -25,12 +25,13 @@ pub(super) enum Command {
     History,
     Resume,
     Reset,
+    Compact,
     Clear,
     Quit,
 }
 
 /// Each command with what it takes and does.
-pub(super) const COMMANDS: [(&str, &str, &str); 9] = [
+pub(super) const COMMANDS: [(&str, &str, &str); 10] = [
     ("/help", "", "this list"),
     ("/taint", "", "the session's label, and how it came to it"),
     ("/tools", "", "the tools the model may call"),
@@ -49,6 +50,11 @@ pub(super) const COMMANDS: [(&str, &str, &str); 9] = [
         "/reset",
         "",
         "go on in a new session: nothing of this one is known there",
+    ),
+    (
+        "/compact",
+        "",
+        "make the conversation shorter for the model; the history keeps all of it",
     ),
     ("/clear", "", "clear the screen; the session stays as it is"),
     ("/quit", "", "leave; so does Ctrl-D, and Ctrl-C twice"),
@@ -84,6 +90,7 @@ pub(super) fn read(text: &str) -> Line {
         "/history" => Command::History,
         "/resume" => Command::Resume,
         "/reset" => Command::Reset,
+        "/compact" => Command::Compact,
         "/clear" => Command::Clear,
         "/quit" => Command::Quit,
         _ => {

@@ -8,7 +8,7 @@ use crate::output;
 use serde_json::json;
 use tidegate_message::TurnStatus;
 use tidegate_policy::{Classification, Integrity, SessionName, escaped};
-use tidegate_runtime::{Session, TurnReport};
+use tidegate_runtime::{Compacted, Session, TurnReport};
 
 /// What a session is called on the command line.
 fn name_of(session: &Session) -> String {
@@ -151,6 +151,24 @@ pub(super) fn history(session: &Session, as_json: bool) -> anyhow::Result<()> {
         print_entry(entry)?;
     }
     Ok(())
+}
+
+pub(super) fn compacted(compacted: &Compacted, as_json: bool) -> anyhow::Result<()> {
+    let sizes = compacted.sizes;
+    if as_json {
+        return output::json(&json!({
+            "command": "compact",
+            "sizes": sizes,
+            "error": compacted.error,
+        }));
+    }
+    match &compacted.error {
+        Some(error) => output::line(&format!("it did not become shorter: {error}")),
+        None => output::line(&format!(
+            "{} → {} messages, about {} → {} tokens; the history keeps all of it",
+            sizes.messages_before, sizes.messages_after, sizes.tokens_before, sizes.tokens_after
+        )),
+    }
 }
 
 pub(super) fn reset(old: &Session, new: &Session, as_json: bool) -> anyhow::Result<()> {

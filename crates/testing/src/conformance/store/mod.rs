@@ -4,6 +4,7 @@ mod approvals;
 mod content;
 mod events;
 mod made;
+mod prompts;
 mod sessions;
 mod suite;
 

@@ -1,6 +1,6 @@
 //! The suite, and what its parts share.
 
-use super::{approvals, content, events, sessions};
+use super::{approvals, content, events, prompts, sessions};
 use futures::future::BoxFuture;
 use std::sync::Arc;
 use tidegate_store::{Committed, Store, StoreError, Write};
@@ -19,6 +19,8 @@ pub(super) type Make<'a> = &'a (dyn Fn() -> BoxFuture<'static, Arc<dyn Store>> +
 /// - a text does not change once it is kept; a checkpoint and a file's label are replaced;
 /// - a grant is used at most once, also by many at the same time;
 /// - an erased session keeps its row and its events, and none of its content;
+/// - a note is taken once, in one commit with what carries it; segments name stored entries alone; messages are found by
+///   their words in any script, compacted or not;
 /// - what is not there reads as nothing, and writing to it is refused;
 /// - many tasks may write at once, and nothing is lost.
 ///
@@ -44,6 +46,10 @@ pub async fn store(make: Make<'_>) {
     content::file_labels_are_replaced(make).await;
     content::file_labels_are_found_by_range_and_label(make).await;
     content::what_may_be_writing_is_kept_until_it_is_settled(make).await;
+    prompts::notes_are_taken_once(make).await;
+    prompts::segments_follow_one_another(make).await;
+    prompts::rests_are_replaced(make).await;
+    prompts::messages_are_found_by_their_words(make).await;
     events::are_numbered_without_a_gap(make).await;
     events::are_found_by_filter(make).await;
     events::many_writers_lose_nothing(make).await;
