@@ -1,5 +1,5 @@
 //! What the fuzz targets check: each takes a text and panics if something does not hold.
-#![allow(dead_code, reason = "each target uses one of these")]
+#![expect(dead_code, reason = "each target uses one of these")]
 
 use std::path::Path;
 use tidegate_policy::{

@@ -214,7 +214,9 @@ fn lints(file: &File) -> Option<HouseFinding> {
             let inherits = manifest
                 .get("lints")
                 .and_then(|lints| lints.get("workspace")?.as_bool());
-            (inherits != Some(true)).then_some(HouseFinding::NoLints { path })
+            // A package that cannot be a member has nothing to inherit from.
+            let is_apart = manifest.contains_key("workspace");
+            (inherits != Some(true) && !is_apart).then_some(HouseFinding::NoLints { path })
         }
         Err(cause) => Some(HouseFinding::NotReadable {
             path,

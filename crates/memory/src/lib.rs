@@ -50,6 +50,7 @@
 mod artifacts;
 mod auxiliary;
 mod blocking;
+mod bounds;
 mod chunk;
 mod dates;
 mod embedder;
@@ -74,6 +75,7 @@ pub use artifacts::{
     Recalled, RecalledMemory, Remembered, Theme,
 };
 pub use auxiliary::{Auxiliary, Distilled};
+pub(crate) use bounds::bounds;
 pub use chunk::{Piece, pieces};
 pub use dates::Period;
 pub use embedder::{EmbedWork, Embedder, Embedding, check_embeddings};
@@ -91,16 +93,3 @@ pub use sessions::{
 };
 pub use settings::{MemorySettings, Mode, Recall, Scope};
 pub use tools::{SessionOwner, memory_tools};
-
-/// Checks a number that was given.
-pub(crate) fn bounds(what: &'static str, given: usize, most: usize) -> Result<(), MemoryError> {
-    if (1..=most).contains(&given) {
-        return Ok(());
-    }
-    Err(MemoryError::OutOfBounds {
-        what,
-        given: given as u64,
-        least: 1,
-        most: most as u64,
-    })
-}

@@ -214,22 +214,42 @@ impl Follower {
         if !is_due {
             return;
         }
-        let opened = match index.open(&self.model).await {
-            Ok(()) => index.position().await,
-            Err(error) => Err(error),
-        };
-        match opened {
+        match self.opened_at(&**index).await {
             Ok(position) => {
                 self.write(|state| {
                     state.is_open = true;
                     state.again = None;
-                    // The records may be older than the index: of a backup, say. Then its position means nothing.
                     state.indexed = position;
                 });
                 self.has(position);
             }
-            Err(error) => self.is_away(&error),
+            Err(MemoryError::Index(error)) => self.is_away(&error),
+            Err(error) => tracing::warn!(%error, "the index cannot be opened; reads go on from the records"),
         }
+    }
+
+    /// The position of the index, which is emptied if it cannot be one of these records: it holds vectors of another
+    /// model, or more changes than there were, as after a backup was restored.
+    async fn opened_at(&self, index: &dyn VectorIndex) -> Result<u64, MemoryError> {
+        match index.open(&self.model).await {
+            Ok(()) => {}
+            Err(error @ crate::IndexError::OtherModel { .. }) => {
+                tracing::warn!(%error, "the index is filled anew from the records");
+                index.reset(&self.model).await?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let position = index.position().await?;
+        if position <= self.records.statistics().await?.sequence {
+            return Ok(position);
+        }
+        tracing::warn!(
+            index = index.name(),
+            position,
+            "the index is ahead of the records and is filled anew"
+        );
+        index.reset(&self.model).await?;
+        Ok(0)
     }
 
     /// Whether the index, if there is one, is there and has everything.

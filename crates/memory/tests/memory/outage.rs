@@ -203,3 +203,34 @@ async fn the_index_and_exact_search_find_the_same() {
         assert!(!left.hits.is_empty());
     }
 }
+
+#[tokio::test]
+async fn an_index_of_other_records_or_another_model_is_filled_anew() {
+    let index = Flaky::default();
+    let longer: Arc<dyn Records> = Arc::new(MemoryRecords::new());
+    let memory = open(&longer, &index).await;
+    for number in 0..9 {
+        tide(&memory, number).await;
+    }
+    // An older copy of the records, as after a backup was restored.
+    let records: Arc<dyn Records> = Arc::new(MemoryRecords::new());
+    tide(&over(&records).open().await.unwrap(), 1).await;
+    let memory = open(&records, &index).await;
+    assert_eq!(
+        (found(&memory).await, memory.index()),
+        (vec!["tide 1".to_owned()], ("flaky", true))
+    );
+
+    let other = Flaky::default();
+    let model = ModelRecord {
+        id: "other".to_owned(),
+        dimension: 512,
+        prefixes: String::new(),
+    };
+    other.inner.open(&model).await.unwrap();
+    let memory = open(&records, &other).await;
+    assert_eq!(
+        (found(&memory).await, memory.index()),
+        (vec!["tide 1".to_owned()], ("flaky", true))
+    );
+}

@@ -1,6 +1,7 @@
 //! Integrity by value, through the public interface: what licenses a call and what does not.
 #![expect(clippy::expect_used, reason = "tests fail by panicking")]
 
+mod apart;
 mod attacks;
 mod honest;
 mod hostile;
