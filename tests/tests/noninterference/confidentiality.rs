@@ -10,7 +10,7 @@ use std::path::Path;
 use tidegate_policy::Classification::{self, Confidential, Internal, Public};
 
 /// Seeds that once showed a difference, and a few more.
-const KEPT: [u64; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
+const KEPT: [u64; 8] = [0, 1, 2, 3, 4, 5, 15, 27];
 
 /// How many pairs of runs the property tries beside those.
 const CASES: u32 = 48;
