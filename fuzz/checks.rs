@@ -1,5 +1,4 @@
 //! What the fuzz targets check: each takes a text and panics if something does not hold.
-#![expect(dead_code, reason = "each target uses one of these")]
 
 use std::path::Path;
 use tidegate_policy::{
