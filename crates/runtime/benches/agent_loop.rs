@@ -20,12 +20,12 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidegate_message::{ProviderId, Tier};
+use tidegate_message::{ProviderId, Tier, Usage};
 use tidegate_policy::Classification;
 use tidegate_providers::{OpenAi, OpenAiConfig};
 use tidegate_runtime::{Runtime, Session, SessionRequest, TurnOptions, Which};
 use tidegate_store::{Durability, MemoryStore, SqliteStore, Store};
-use tidegate_testing::{FakeOpenAi, FakeReply};
+use tidegate_testing::{FakeBody, FakeOpenAi, FakeReply};
 use tidegate_tools::TypedTool;
 
 /// Messages a turn adds to the history.
@@ -342,6 +342,18 @@ impl Drop for Server {
     }
 }
 
+/// The reply with what it cost, as every real service tells it.
+fn counted(mut reply: FakeReply, messages: usize) -> FakeReply {
+    if let FakeBody::Message { reply, .. } = &mut reply.body {
+        reply.usage = Usage {
+            uncached: 5 * messages as u64,
+            output: 20,
+            ..Usage::default()
+        };
+    }
+    reply
+}
+
 /// Serves until it is killed: a call where a user message came last, text where a result did.
 async fn serve() {
     let server = FakeOpenAi::answering(|request| {
@@ -349,11 +361,12 @@ async fn serve() {
             .messages()
             .last()
             .and_then(|message| message.get("role")?.as_str());
-        if last == Some("tool") {
+        let reply = if last == Some("tool") {
             FakeReply::text(ANSWER).in_pieces_of(64)
         } else {
             FakeReply::calls([("square", serde_json::json!({ "number": 12 }))])
-        }
+        };
+        counted(reply, request.messages().len())
     });
     let server = server.await.unwrap();
     server.forget_requests();
