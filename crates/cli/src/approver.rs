@@ -2,10 +2,9 @@
 
 use crate::output;
 use crate::terminal;
-use tidegate_policy::{Classification, escaped};
+use tidegate_policy::{Classification, confusables, escaped};
 use tidegate_runtime::{ApprovalAnswer, ApprovalRequest, Approver, ControlValue, ValueOrigin};
 use tidegate_tools::BoxFuture;
-use unicode_security::MixedScript as _;
 
 /// Rows of a terminal whose size is not known.
 const ROWS: usize = 24;
@@ -110,8 +109,8 @@ fn control_lines(control: &ControlValue) -> Vec<String> {
         lines.push(format!("         not ASCII: {}", control.unusual.join(", ")));
     }
     lines.extend(
-        warnings(&control.value)
-            .into_iter()
+        confusables(&control.value)
+            .iter()
             .map(|warning| format!("       ⚠ {warning}")),
     );
     lines
@@ -123,35 +122,6 @@ fn seen_before(origin: &ValueOrigin) -> String {
         ValueOrigin::Result { tool, entry } => format!("from a result of {tool} (message {entry})"),
         ValueOrigin::Model => "the model wrote it".to_owned(),
         ValueOrigin::Unclear => "too short to tell who wrote it".to_owned(),
-    }
-}
-
-/// What may be read as something else: words of mixed scripts, and words that look like plain ASCII and are not.
-fn warnings(text: &str) -> Vec<String> {
-    let words = text.split(|character: char| !character.is_alphanumeric() && character != '-');
-    words
-        .filter(|word| !word.is_ascii())
-        .filter_map(|word| {
-            let looks_like: String = unicode_security::skeleton(word).collect();
-            let spelled: String = word.chars().flat_map(spell).collect();
-            if looks_like.is_ascii() {
-                Some(format!(
-                    "{word:?} only looks like {looks_like:?}: it is {spelled}"
-                ))
-            } else if !word.is_single_script() {
-                Some(format!("{word:?} mixes scripts: it is {spelled}"))
-            } else {
-                None
-            }
-        })
-        .collect()
-}
-
-fn spell(character: char) -> Vec<char> {
-    if character.is_ascii() {
-        vec![character]
-    } else {
-        character.escape_unicode().collect()
     }
 }
 
@@ -195,7 +165,7 @@ mod tests {
             ("\u{440}\u{430}\u{443}\u{440}\u{430}", Some("only looks like")),
             ("exampleж", Some("mixes scripts")),
         ] {
-            let found = warnings(text);
+            let found: Vec<String> = confusables(text).iter().map(ToString::to_string).collect();
             match expected {
                 None => assert!(found.is_empty(), "{text}: {found:?}"),
                 Some(part) => assert!(found.iter().any(|line| line.contains(part)), "{text}: {found:?}"),

@@ -7,9 +7,7 @@ use std::sync::{Arc, OnceLock};
 use tidegate_message::{
     AssistantPart, Author, Body, Entry, EntrySeq, ResultStatus, ToolCall, ToolResult, Transcript, joined_text,
 };
-use tidegate_policy::{
-    ActionWords, CallId, Integrity, IntegrityAction, IntegrityMode, ProvenanceLedger, ToolOutcome,
-};
+use tidegate_policy::{ActionWords, CallId, IntegrityAction, IntegrityMode, ProvenanceLedger, ToolOutcome};
 use tidegate_tools::Registry;
 
 /// How check 7 is done here.
@@ -47,28 +45,11 @@ impl IntegrityCheck {
             // The built-in words are read in the tests of their crate; without words nothing is licensed.
             let mut words = ActionWords::built_in().unwrap_or_default();
             words.extend(self.more_words.clone());
-            keep_languages(&mut words, &self.languages);
+            words.keep_languages(&self.languages);
             Arc::new(ProvenanceLedger::new(&words))
         });
         Arc::clone(ledger)
     }
-}
-
-/// Takes the words of all other languages away.
-fn keep_languages(words: &mut ActionWords, languages: &[String]) {
-    let is_kept = |language: &String| languages.contains(language);
-    for family in words.actions.values_mut() {
-        family.words.retain(|language, _| is_kept(language));
-    }
-    for class in words.objects.values_mut() {
-        class.words.retain(|language, _| is_kept(language));
-    }
-    for list in words.lists.values_mut() {
-        list.retain(|language, _| is_kept(language));
-    }
-    words.numbers.retain(|language, _| is_kept(language));
-    words.months.retain(|language, _| is_kept(language));
-    words.weekdays.retain(|language, _| is_kept(language));
 }
 
 /// The ledger of a session, as far as its transcript was read.
@@ -122,8 +103,9 @@ impl Provenance {
     fn read_entry(&mut self, ledger: &mut ProvenanceLedger, entry: &Entry, registry: &Registry) {
         match &entry.body {
             Body::User(message) => {
-                // What a person typed; text that came otherwise, attachments among it, licenses nothing.
-                if message.author == Author::Person && entry.label.integrity == Integrity::Trusted {
+                // What a person typed. What rides on the message (notes, project files, memories) is in its sidecar and
+                // licenses nothing, though the label of the whole is the join.
+                if message.author == Author::Person {
                     let typed = joined_text(&message.content);
                     ledger.owner_text(&typed);
                 }

@@ -33,10 +33,10 @@ impl Secrets {
 
 /// A secret of the configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("secrets.{name}: {problem}")]
+#[error("secrets{}: {problem}", name.as_ref().map_or_else(String::new, |name| format!(".{name}")))]
 pub struct SecretsError {
-    /// Its name in the configuration.
-    pub name: String,
+    /// Its name in the configuration; none where `problem` says it.
+    pub name: Option<String>,
     /// What is wrong and what to do.
     pub problem: String,
     /// Why, if something else failed.
@@ -47,7 +47,7 @@ pub struct SecretsError {
 impl SecretsError {
     fn new(name: &str, problem: impl Into<String>) -> Self {
         Self {
-            name: name.to_owned(),
+            name: Some(name.to_owned()),
             problem: problem.into(),
             cause: None,
         }
@@ -66,7 +66,7 @@ pub(crate) fn scopes(configuration: &Configuration) -> Result<SecretScopes, Secr
         scopes.push((parsed(name)?, scope));
     }
     SecretScopes::new(scopes).map_err(|error| SecretsError {
-        name: "*".into(),
+        name: None,
         problem: error.to_string(),
         cause: None,
     })
@@ -120,7 +120,7 @@ fn value(
             let shown = path.display();
             let text = private_file::read(&path).map_err(|unusable| match unusable {
                 Unusable::Unreadable(cause) => SecretsError {
-                    name: name.to_owned(),
+                    name: Some(name.to_owned()),
                     problem: format!("the file {shown} cannot be read; put the secret there, or change file"),
                     cause: Some(cause.into()),
                 },

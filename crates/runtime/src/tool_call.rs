@@ -9,7 +9,7 @@ mod secret;
 use self::ending::{Came, origin, read_label};
 pub(crate) use self::release::is_write_down;
 use self::resolve::{Resolved, Unresolved};
-use self::secret::SecretCall;
+use self::secret::{SecretCall, WithoutSecrets};
 use crate::approvals::{self, Approver, Grant, Permission, Subject};
 use crate::provenance::Known;
 use crate::runtime::Shared;
@@ -219,7 +219,12 @@ impl Calls<'_> {
         match self.with_secrets(&secrets, &context, &mut events).await {
             Ok(None) => {}
             Ok(Some(with_values)) => prepared = with_values,
-            Err(told) => return Ok(self.denied(call, told, false, events, false)),
+            Err(WithoutSecrets::Denied(told)) => return Ok(self.denied(call, told, false, events, false)),
+            Err(WithoutSecrets::Failed(error)) => {
+                cancel.cancel();
+                return Ok(self.respond(call, definition, &resources, Came::Before(error), events, false));
+            }
+            Err(WithoutSecrets::Cancelled) => return Ok(CallEnd::NotBegun),
         }
         let mut writes = Vec::new();
         if let Some(Grant {

@@ -137,6 +137,25 @@ impl ActionWords {
     }
 }
 
+impl ActionWords {
+    /// Takes the words of all other languages away.
+    pub fn keep_languages(&mut self, languages: &[String]) {
+        let is_kept = |language: &String| languages.contains(language);
+        for family in self.actions.values_mut() {
+            family.words.retain(|language, _| is_kept(language));
+        }
+        for class in self.objects.values_mut() {
+            class.words.retain(|language, _| is_kept(language));
+        }
+        for list in self.lists.values_mut() {
+            list.retain(|language, _| is_kept(language));
+        }
+        self.numbers.retain(|language, _| is_kept(language));
+        self.months.retain(|language, _| is_kept(language));
+        self.weekdays.retain(|language, _| is_kept(language));
+    }
+}
+
 fn extend(own: &mut ByLanguage, other: ByLanguage) {
     for (language, words) in other {
         own.entry(language).or_default().extend(words);

@@ -2,11 +2,13 @@
 
 use super::judge::unknown_tool;
 use super::{Calls, guarded};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use tidegate_message::ToolCall;
 use tidegate_policy::{Admission, ArgumentCheck, Evaluation};
-use tidegate_tools::{ArgumentsError, CallContext, Cancel as _, PreparedCall, ToolDefinition, ToolError};
+use tidegate_tools::{
+    ArgumentsError, CallContext, Cancel as _, PreparedCall, Tool, ToolDefinition, ToolError,
+};
 
 /// A call that can be judged as a whole.
 pub(super) struct Resolved<'a> {
@@ -59,6 +61,22 @@ impl Calls<'_> {
             .check(&call.name, &call.arguments)
             .map_err(|error| self.unfit(call, definition, &error))?;
         let kept = Value::Object(arguments.clone());
+        let prepared = self.prepare(&**tool, arguments, context).await?;
+        Ok(Resolved {
+            definition,
+            arguments: kept,
+            prepared,
+        })
+    }
+
+    /// Lets a tool resolve arguments that fit, within the time a call may take.
+    pub(super) async fn prepare<'t>(
+        &self,
+        tool: &'t dyn Tool,
+        arguments: Map<String, Value>,
+        context: &CallContext,
+    ) -> Result<Box<dyn PreparedCall>, Unresolved<'t>> {
+        let definition = tool.definition();
         let limit = self.limit(definition);
         let preparing = tokio::select! {
             biased;
@@ -70,13 +88,7 @@ impl Calls<'_> {
                 limit.as_secs()
             ))),
         };
-        preparing
-            .map(|prepared| Resolved {
-                definition,
-                arguments: kept,
-                prepared,
-            })
-            .map_err(|error| Unresolved::Failed { definition, error })
+        preparing.map_err(|error| Unresolved::Failed { definition, error })
     }
 
     /// A call that could be judged as a whole; none if it is not offered, does not fit or names nothing.

@@ -1,11 +1,12 @@
 //! Putting the values of secrets into a call, after everything about it was judged.
 
-use super::{Calls, guarded};
+use super::Calls;
+use super::resolve::Unresolved;
 use serde_json::Value;
 use tidegate_message::{EventKind, ToolCall};
 use tidegate_policy::{Flow, Resource, ResourceKind, SecretFlow, placeholders};
 use tidegate_store::NewEvent;
-use tidegate_tools::{CallContext, PreparedCall, ToolDefinition};
+use tidegate_tools::{CallContext, PreparedCall, ToolDefinition, ToolError};
 
 /// A call that was judged and may run.
 pub(super) struct SecretCall<'a> {
@@ -16,15 +17,24 @@ pub(super) struct SecretCall<'a> {
     pub(super) granted: bool,
 }
 
+/// Why a call cannot have its secrets.
+pub(super) enum WithoutSecrets {
+    /// It may not; the model is told this.
+    Denied(String),
+    /// Its tool failed with them.
+    Failed(ToolError),
+    /// The turn was cancelled. Nothing has happened yet.
+    Cancelled,
+}
+
 impl Calls<'_> {
-    /// The call prepared anew with the values of the secrets it names; none if it names none. Else what the model is
-    /// told.
+    /// The call prepared anew with the values of the secrets it names; none if it names none.
     pub(super) async fn with_secrets(
         &self,
         subject: &SecretCall<'_>,
         context: &CallContext,
         events: &mut Vec<NewEvent>,
-    ) -> Result<Option<Box<dyn PreparedCall>>, String> {
+    ) -> Result<Option<Box<dyn PreparedCall>>, WithoutSecrets> {
         let SecretCall {
             call,
             definition,
@@ -65,32 +75,29 @@ impl Calls<'_> {
             };
             events.push(self.event(self.produced_by, kind));
             if let Some(told) = refused {
-                return Err(told);
+                return Err(WithoutSecrets::Denied(told));
             }
         }
         let values = &self.shared.secrets.values;
         let substituted = gate
             .secrets()
             .substitute(arguments, &definition.policy, resources, values)
-            .map_err(|error| format!("The call was not run: {error}"))?;
-        let Some(tool) = self.offered(&call.name) else {
-            return Err("The call was not run: its tool is not offered any more.".into());
+            .map_err(|error| WithoutSecrets::Denied(format!("The call was not run: {error}")))?;
+        let (Some(tool), Value::Object(with_values)) = (self.offered(&call.name), substituted.into_exposed())
+        else {
+            let told = "The call was not run: its tool is not offered any more.";
+            return Err(WithoutSecrets::Denied(told.into()));
         };
-        let Value::Object(with_values) = substituted.into_exposed() else {
-            return Err("The call was not run: its arguments are no object.".into());
+        let prepared = match self.prepare(&**tool, with_values, context).await {
+            Ok(prepared) => prepared,
+            Err(Unresolved::Failed { error, .. }) => return Err(WithoutSecrets::Failed(error)),
+            Err(Unresolved::Refused { told, .. }) => return Err(WithoutSecrets::Denied(told)),
+            Err(Unresolved::Cancelled) => return Err(WithoutSecrets::Cancelled),
         };
-        let prepared = guarded(tool.prepare(with_values, context))
-            .await
-            .map_err(|error| {
-                let mut told = error.message;
-                self.shared.secrets.scrub(&mut told);
-                told
-            })?;
         // What was judged and granted is what runs: a value decides nothing about what is touched.
         if prepared.resources() != resources {
-            return Err(
-                "The call was not run: with its secrets in place it would touch something else.".into(),
-            );
+            let told = "The call was not run: with its secrets in place it would touch something else.";
+            return Err(WithoutSecrets::Denied(told.into()));
         }
         Ok(Some(prepared))
     }

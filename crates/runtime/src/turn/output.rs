@@ -97,13 +97,10 @@ impl Turn<'_> {
             }
             if let Some(verbatim) = &mut reply.verbatim {
                 // What cannot be read cannot be redacted: the neutral form is sent in its place.
-                verbatim.json = match serde_json::from_str::<Value>(verbatim.json.get()) {
-                    Ok(json) => raw(&redactor.json(&json, &visible).text)?,
-                    Err(_) => {
-                        reply.verbatim = None;
-                        return Ok(());
-                    }
-                };
+                match serde_json::from_str::<Value>(verbatim.json.get()) {
+                    Ok(json) => verbatim.json = raw(&redactor.json(&json, &visible).text)?,
+                    Err(_) => reply.verbatim = None,
+                }
             }
         }
         if allowed {
