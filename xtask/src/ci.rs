@@ -5,10 +5,20 @@ use anyhow::{Context, bail};
 use std::time::{Duration, Instant};
 use xshell::{Cmd, Shell, cmd};
 
+const BYTES_PER_GB: u64 = 1_000_000_000;
+
+/// What a run from an empty target folder leaves in it, measured and rounded up.
+const NEEDED_GB: u64 = 20;
+
 /// Runs every step and stops at the first that fails.
 pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     let begin = Instant::now();
     tools()?;
+    if std::env::var_os("CI").is_some() {
+        // Nothing is built a second time there: what incremental builds keep would only fill the disk.
+        shell.set_var("CARGO_INCREMENTAL", "0");
+    }
+    space()?;
     let is_deny_there = version(&["cargo", "deny"]).is_some();
     let mut times: Vec<(&str, Duration)> = Vec::new();
     for (name, command) in steps(shell, is_deny_there) {
@@ -83,6 +93,26 @@ fn tools() -> anyhow::Result<()> {
         let missing = missing.join(" ");
         bail!(
             "missing parts of the toolchain: {missing}; install them with `rustup component add {missing}`"
+        );
+    }
+    Ok(())
+}
+
+/// Says how much room there is for build results, since a linker that runs out of it does not.
+fn space() -> anyhow::Result<()> {
+    let target = cargo_metadata::MetadataCommand::new()
+        .no_deps()
+        .exec()?
+        .target_directory;
+    std::fs::create_dir_all(&target)?;
+    let file_system = rustix::fs::statvfs(target.as_std_path())
+        .with_context(|| format!("cannot tell the free space at {target}"))?;
+    let free = file_system.f_bavail.saturating_mul(file_system.f_frsize) / BYTES_PER_GB;
+    println!("free space for build results: {free} GB");
+    if free < NEEDED_GB {
+        println!(
+            "warning: a run from nothing takes up to {NEEDED_GB} GB; if linking fails with a bus error, \
+             make room or point CARGO_TARGET_DIR to a larger disk"
         );
     }
     Ok(())
