@@ -2,6 +2,7 @@
 
 use crate::config::{Configuration, TrustedFiles};
 use crate::lock::Locks;
+use crate::memory::{CaughtUp, MemoryAuxiliary};
 use crate::provenance::IntegrityCheck;
 use crate::resilience::{Account, Jitter};
 use crate::runtime::{Extras, ProviderSlot, Runtime, Shared};
@@ -12,11 +13,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tidegate_builtins::Asker;
 use tidegate_builtins::confine::Launcher;
+use tidegate_memory::Memory;
 use tidegate_message::{ModelId, ProviderId, Tier};
 use tidegate_policy::{Classification, Gate, RuleSet, SecretValues};
 use tidegate_prompt::Templates;
 use tidegate_providers::Provider;
-use tidegate_store::{MemoryStore, Store};
+use tidegate_store::{MemoryRecords, MemoryStore, Records, Store};
 use tidegate_tools::Tool;
 use tokio::sync::Semaphore;
 
@@ -30,7 +32,7 @@ pub struct RuntimeBuilder {
     no_file_tools: bool,
     own_files: Vec<PathBuf>,
     session_workspaces: Option<PathBuf>,
-    configuration: Configuration,
+    pub(crate) configuration: Configuration,
     lock_folder: Option<PathBuf>,
     accounts: BTreeMap<String, Arc<Account>>,
     jitter_seed: Option<u64>,
@@ -38,8 +40,11 @@ pub struct RuntimeBuilder {
     rules: Option<RuleSet>,
     secret_values: SecretValues,
     templates: Option<Templates>,
-    auxiliary: Vec<ModelId>,
+    pub(crate) auxiliary: Vec<ModelId>,
     trusted_files: Option<TrustedFiles>,
+    pub(crate) records: Option<Arc<dyn Records>>,
+    pub(crate) memory: Option<Arc<Memory>>,
+    pub(crate) memory_auxiliary: Option<Arc<MemoryAuxiliary>>,
 }
 
 impl RuntimeBuilder {
@@ -56,6 +61,7 @@ impl RuntimeBuilder {
     #[must_use]
     pub fn in_memory(self) -> Self {
         self.store(Arc::new(MemoryStore::new()))
+            .records(Arc::new(MemoryRecords::new()))
     }
 
     /// Adds a provider that may get data up to `clearance`, with at most `max_concurrent` calls at once. A
@@ -241,9 +247,14 @@ impl RuntimeBuilder {
             },
             auxiliary: self.auxiliary,
             trusted_files: self.trusted_files,
+            memory: self.memory,
+            records: self.records,
+            caught_up: CaughtUp::default(),
         };
-        Ok(Runtime {
-            shared: Arc::new(shared),
-        })
+        let shared = Arc::new(shared);
+        if let Some(auxiliary) = &self.memory_auxiliary {
+            auxiliary.set(&shared);
+        }
+        Ok(Runtime { shared })
     }
 }

@@ -18,6 +18,7 @@
 //!
 //! **Not here:** what the next step is (`tidegate-core`), how text is shown (`tidegate-cli`).
 
+mod api_key;
 mod approvals;
 mod builder;
 mod cancel;
@@ -30,6 +31,7 @@ mod explain;
 mod file_labels;
 mod ids;
 mod lock;
+mod memory;
 mod model_call;
 mod notes;
 mod open;
@@ -62,6 +64,7 @@ pub use data_folder::{DataFolder, user_config_folder};
 pub use error::RuntimeError;
 pub use explain::Explanation;
 pub use ids::{new_session_id, new_turn_id};
+pub use memory::{MemoryJobs, MemoryUpkeep};
 pub use open::{SessionRequest, Which};
 pub use report::TurnReport;
 pub use runtime::Runtime;
@@ -70,3 +73,4 @@ pub use session::{Session, TurnOptions};
 pub use signal::{EventBus, Observer, Signal};
 pub use simulate::{SimulatedCall, Simulation};
 pub use turn::Compacted;
+pub use wiring::MemoryService;
