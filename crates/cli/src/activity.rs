@@ -280,6 +280,7 @@ impl State {
                 self.aside(&format!("⤵ it did not become shorter: {}", shortened(error, 200)));
             }
             EventKind::SessionCreated { .. }
+            | EventKind::MemoryReleased { .. }
             | EventKind::PrefixBreak { .. }
             | EventKind::TurnStarted
             | EventKind::ModelCalled { .. }

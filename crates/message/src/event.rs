@@ -3,8 +3,8 @@
 use crate::{FinishReason, ModelId, ResultStatus, Tier, Usage};
 use serde::{Deserialize, Serialize};
 use tidegate_policy::{
-    ApprovalId, CallId, Classification, Evaluation, Label, Origin, RuleId, SessionId, SessionName, SourceId,
-    ToolName, TurnId,
+    ApprovalId, CallId, Classification, Evaluation, Label, MemoryId, Origin, RuleId, SessionId, SessionName,
+    SourceId, ToolName, TurnId,
 };
 
 /// One fact about a session, stored in order and broadcast. Monitor, command line, audit, tests and
@@ -297,6 +297,16 @@ pub enum EventKind {
         /// Tokens it costs, about: those of the request before that are computed anew.
         tokens: u64,
     },
+    /// The owner let a memory be read at another label as well. What it says is not here.
+    #[serde(rename = "memory.released")]
+    MemoryReleased {
+        /// Its name.
+        memory: MemoryId,
+        /// Its label.
+        from: Label,
+        /// The label under which it can be read too from now on.
+        to: Label,
+    },
     /// A turn ended.
     #[serde(rename = "turn.finished")]
     TurnFinished {
@@ -313,7 +323,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// The dotted names of all kinds, in the order in which the kinds are declared.
-    pub const NAMES: [&str; 26] = [
+    pub const NAMES: [&str; 27] = [
         "session.created",
         "turn.started",
         "turn.resumed",
@@ -339,6 +349,7 @@ impl EventKind {
         "compaction.finished",
         "compaction.failed",
         "prompt.prefix_break",
+        "memory.released",
         "turn.finished",
     ];
 
@@ -370,6 +381,7 @@ impl EventKind {
             Self::CompactionFinished { .. } => "compaction.finished",
             Self::CompactionFailed { .. } => "compaction.failed",
             Self::PrefixBreak { .. } => "prompt.prefix_break",
+            Self::MemoryReleased { .. } => "memory.released",
             Self::TurnFinished { .. } => "turn.finished",
         }
     }

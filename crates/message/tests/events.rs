@@ -7,8 +7,8 @@ use tidegate_message::{
     ResultStatus, SummaryBy, Tier, TurnStatus, Unavailable, Usage, Warning,
 };
 use tidegate_policy::{
-    ApprovalId, Classification, Decision, Evaluation, FlowKind, Label, Origin, RuleOutcome, RuleTrace,
-    SessionId, TurnId,
+    ApprovalId, Classification, Decision, Evaluation, FlowKind, Label, MemoryId, Origin, RuleOutcome,
+    RuleTrace, SessionId, TurnId,
 };
 
 fn evaluation() -> Evaluation {
@@ -194,6 +194,11 @@ fn kinds() -> Vec<EventKind> {
             part: BrokenPart::Message,
             index: 3,
             tokens: 90_000,
+        },
+        EventKind::MemoryReleased {
+            memory: MemoryId::new("ferry"),
+            from: Label::trusted(Classification::Confidential),
+            to: Label::BOTTOM,
         },
         EventKind::TurnFinished {
             status: TurnStatus::Success,

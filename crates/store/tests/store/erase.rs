@@ -200,6 +200,11 @@ fn every_kind() -> Vec<EventKind> {
             index: 3,
             tokens: 90_000,
         },
+        EventKind::MemoryReleased {
+            memory: marked("ferry").as_str().into(),
+            from: Label::trusted(Classification::Confidential),
+            to: Label::BOTTOM,
+        },
         EventKind::TurnFinished {
             status: TurnStatus::Error,
             warning: Some(Warning::RoundsExhausted),
