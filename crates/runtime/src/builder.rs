@@ -12,11 +12,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tidegate_builtins::Asker;
 use tidegate_builtins::confine::Launcher;
+use tidegate_memory::Memory;
 use tidegate_message::{ModelId, ProviderId, Tier};
 use tidegate_policy::{Classification, Gate, RuleSet, SecretValues};
 use tidegate_prompt::Templates;
 use tidegate_providers::Provider;
-use tidegate_store::{MemoryStore, Store};
+use tidegate_store::{MemoryRecords, MemoryStore, Records, Store};
 use tidegate_tools::Tool;
 use tokio::sync::Semaphore;
 
@@ -30,7 +31,7 @@ pub struct RuntimeBuilder {
     no_file_tools: bool,
     own_files: Vec<PathBuf>,
     session_workspaces: Option<PathBuf>,
-    configuration: Configuration,
+    pub(crate) configuration: Configuration,
     lock_folder: Option<PathBuf>,
     accounts: BTreeMap<String, Arc<Account>>,
     jitter_seed: Option<u64>,
@@ -40,6 +41,8 @@ pub struct RuntimeBuilder {
     templates: Option<Templates>,
     auxiliary: Vec<ModelId>,
     trusted_files: Option<TrustedFiles>,
+    pub(crate) records: Option<Arc<dyn Records>>,
+    pub(crate) memory: Option<Arc<Memory>>,
 }
 
 impl RuntimeBuilder {
@@ -56,6 +59,7 @@ impl RuntimeBuilder {
     #[must_use]
     pub fn in_memory(self) -> Self {
         self.store(Arc::new(MemoryStore::new()))
+            .records(Arc::new(MemoryRecords::new()))
     }
 
     /// Adds a provider that may get data up to `clearance`, with at most `max_concurrent` calls at once. A
@@ -241,6 +245,7 @@ impl RuntimeBuilder {
             },
             auxiliary: self.auxiliary,
             trusted_files: self.trusted_files,
+            memory: self.memory,
         };
         Ok(Runtime {
             shared: Arc::new(shared),

@@ -150,6 +150,20 @@ pub enum RuntimeError {
         #[source]
         cause: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
+    /// The memories cannot be opened or used.
+    #[error(transparent)]
+    Memory(#[from] tidegate_memory::MemoryError),
+    /// The key of a service that the memories use is not there.
+    #[error("{section}: {message}")]
+    MemoryKey {
+        /// The section of the configuration.
+        section: &'static str,
+        /// What is wrong and what to do.
+        message: String,
+        /// The cause, if there is a deeper one.
+        #[source]
+        cause: Option<io::Error>,
+    },
     /// A tool cannot be registered.
     #[error(transparent)]
     Registry(#[from] tidegate_tools::RegistryError),

@@ -18,6 +18,7 @@
 //!
 //! **Not here:** what the next step is (`tidegate-core`), how text is shown (`tidegate-cli`).
 
+mod api_key;
 mod approvals;
 mod builder;
 mod cancel;
@@ -30,6 +31,7 @@ mod explain;
 mod file_labels;
 mod ids;
 mod lock;
+mod memory;
 mod model_call;
 mod notes;
 mod open;
@@ -72,3 +74,4 @@ pub use session::{Session, TurnOptions};
 pub use signal::{EventBus, Observer, Signal};
 pub use simulate::{SimulatedCall, Simulation};
 pub use turn::Compacted;
+pub use wiring::MemoryService;

@@ -2,6 +2,7 @@
 
 use crate::config::LOCAL_USER;
 use crate::file_labels::StoredLabels;
+use crate::memory::StoredOwners;
 use crate::project_file::FoundProjectFile;
 use crate::runtime::{Shared, find};
 use crate::session::{Session, SessionParts};
@@ -471,6 +472,12 @@ pub(crate) fn registry(shared: &Shared, workspace: &Path, role: Role) -> Result<
         add(tidegate_builtins::ask_user(Arc::clone(asker)))?;
     }
     add(tidegate_builtins::current_time(jiff::ZonedDateTime::now))?;
+    if let Some(memory) = &shared.memory {
+        let owners = Arc::new(StoredOwners(Arc::clone(&shared.store)));
+        for tool in tidegate_memory::memory_tools(memory, owners) {
+            add(tool)?;
+        }
+    }
     for tool in &shared.tools {
         add(Arc::clone(tool))?;
     }

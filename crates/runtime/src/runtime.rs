@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tidegate_builtins::Asker;
 use tidegate_builtins::confine::Launcher;
+use tidegate_memory::Memory;
 use tidegate_message::{ModelId, ProviderId, Tier};
 use tidegate_policy::{Classification, Gate, SessionId, SessionName};
 use tidegate_prompt::{Note, Templates};
@@ -49,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) auxiliary: Vec<ModelId>,
     /// What the owner has looked at; nothing where there is no such list.
     pub(crate) trusted_files: Option<TrustedFiles>,
+    /// The memories, if there are any.
+    pub(crate) memory: Option<Arc<Memory>>,
 }
 
 /// Built-in tools that need something of the program.

@@ -1,17 +1,18 @@
 //! A runtime from a configuration: the store, the providers and the tiers it names.
 
+use crate::api_key::{KeyPlace, NoKey};
 use crate::config::{
     Configuration, DurabilitySetting, FilePlace, Loaded, ProviderKind, ProviderSettings, TrustedFiles,
 };
-use crate::private_file::{self, Unusable};
 use crate::{DataFolder, Runtime, RuntimeBuilder, RuntimeError, user_config_folder};
 use crate::{prompt, secrets};
+use secrecy::SecretString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_message::{ModelId, ProviderId, Tier};
 use tidegate_providers::{OpenAi, OpenAiConfig, Provider, ScenarioError, Scripted};
-use tidegate_store::{Durability, SqliteStore, Store};
+use tidegate_store::{Durability, Records, SqliteStore, Store};
 use url::Url;
 
 impl Runtime {
@@ -100,12 +101,17 @@ impl Runtime {
             own_files.extend(Setup::new(loaded, data, name, settings, variables).files());
         }
         let base = loaded.file.as_ref().and_then(|file| file.path.parent());
+        let memory_files =
+            [MemoryService::Embedder, MemoryService::Index].map(|service| key_of(loaded, service).path());
+        own_files.extend(memory_files.into_iter().flatten().map(|file| absolute(&file)));
+        own_files.extend(Self::model_folder(loaded).map(|folder| absolute(&folder)));
         let secrets = configuration.secrets.values();
         own_files.extend(secrets.filter_map(|secret| secret.file.as_ref()).map(|file| {
             let file = base.map_or_else(|| PathBuf::from(file), |base| base.join(file));
             absolute(&file)
         }));
         Ok(Self::builder()
+            .records(Arc::clone(&store) as Arc<dyn Records>)
             .store(store)
             .lock_folder(data.locks())
             .session_workspaces(absolute(&data.workspaces()))
@@ -144,11 +150,79 @@ impl Runtime {
         configuration: &Configuration,
         data: &DataFolder,
     ) -> Result<Arc<dyn Store>, RuntimeError> {
+        Ok(open_store(configuration, data)?)
+    }
+
+    /// Opens the store for its records of memories: for commands without a session.
+    ///
+    /// # Errors
+    /// If the store cannot be opened.
+    pub fn open_records(
+        configuration: &Configuration,
+        data: &DataFolder,
+    ) -> Result<Arc<SqliteStore>, RuntimeError> {
         open_store(configuration, data)
+    }
+
+    /// The key of a service that `[memory]` names; none if it needs none.
+    ///
+    /// # Errors
+    /// [`RuntimeError::MemoryKey`] if it is to have one that is not there, or that others can read.
+    pub fn memory_key(
+        loaded: &Loaded,
+        service: MemoryService,
+        variables: &[(String, String)],
+    ) -> Result<Option<SecretString>, RuntimeError> {
+        let key = key_of(loaded, service).read(variables);
+        let key = key.map_err(|NoKey { message, cause }| RuntimeError::MemoryKey {
+            section: service.section(),
+            message,
+            cause,
+        })?;
+        Ok(key.map(Into::into))
+    }
+
+    /// The folder of `[memory] model_dir`, if it names one: relative ones stand beside the configuration file.
+    pub fn model_folder(loaded: &Loaded) -> Option<PathBuf> {
+        let named = &loaded.configuration.memory.model_dir;
+        let base = loaded.file.as_ref().and_then(|file| file.path.parent());
+        let folder = base.map_or_else(|| PathBuf::from(named), |base| base.join(named));
+        (!named.is_empty()).then_some(folder)
     }
 }
 
-fn open_store(configuration: &Configuration, data: &DataFolder) -> Result<Arc<dyn Store>, RuntimeError> {
+/// A service that the memories may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryService {
+    /// The endpoint of `[memory.remote]`.
+    Embedder,
+    /// The server of `[memory.index]`.
+    Index,
+}
+
+impl MemoryService {
+    fn section(self) -> &'static str {
+        match self {
+            Self::Embedder => "[memory.remote]",
+            Self::Index => "[memory.index]",
+        }
+    }
+}
+
+fn key_of(loaded: &Loaded, service: MemoryService) -> KeyPlace<'_> {
+    let memory = &loaded.configuration.memory;
+    let (variable, file) = match service {
+        MemoryService::Embedder => (&memory.remote.api_key_env, &memory.remote.api_key_file),
+        MemoryService::Index => (&memory.index.api_key_env, &memory.index.api_key_file),
+    };
+    KeyPlace {
+        variable: variable.as_deref(),
+        file: file.as_deref(),
+        base: loaded.file.as_ref().and_then(|file| file.path.parent()),
+    }
+}
+
+fn open_store(configuration: &Configuration, data: &DataFolder) -> Result<Arc<SqliteStore>, RuntimeError> {
     if data.root().metadata().is_ok_and(|metadata| !metadata.is_dir()) {
         return Err(RuntimeError::Folder {
             what: "data folder",
@@ -217,11 +291,12 @@ impl<'a> Setup<'a> {
     /// The files it needs.
     fn files(&self) -> Vec<PathBuf> {
         let scenario = Some(&self.settings.scenario).filter(|scenario| !scenario.is_empty());
-        self.settings
-            .api_key_file
-            .iter()
+        let scenario = scenario.map(|file| self.beside(file));
+        self.key()
+            .path()
+            .into_iter()
             .chain(scenario)
-            .map(|file| absolute(&self.beside(file)))
+            .map(|file| absolute(&file))
             .collect()
     }
 
@@ -275,49 +350,21 @@ impl<'a> Setup<'a> {
         })
     }
 
-    fn api_key(&self) -> Result<Option<String>, RuntimeError> {
-        let (place, key) = match (&self.settings.api_key_env, &self.settings.api_key_file) {
-            (Some(name), _) => {
-                let place = format!("variable {name} (api_key_env)");
-                let Some((_, key)) = self.variables.iter().find(|(known, _)| known == name) else {
-                    return Err(self.refused(format!(
-                        "{place} is not set; set it to the provider's key, or remove api_key_env if it needs none"
-                    )));
-                };
-                (place, key.clone())
-            }
-            (None, Some(file)) => {
-                let path = self.beside(file);
-                (format!("the key file {}", path.display()), self.key_file(&path)?)
-            }
-            (None, None) => return Ok(None),
-        };
-        let key = key.trim();
-        if key.is_empty() {
-            return Err(self.refused(format!("{place} is empty; put the provider's key there")));
+    fn key(&self) -> KeyPlace<'_> {
+        KeyPlace {
+            variable: self.settings.api_key_env.as_deref(),
+            file: self.settings.api_key_file.as_deref(),
+            base: self.base,
         }
-        if !key.chars().all(|character| character.is_ascii_graphic()) {
-            return Err(self.refused(format!(
-                "{place} holds something that is no key: a key is one line of ASCII characters without spaces"
-            )));
-        }
-        Ok(Some(key.to_owned()))
     }
 
-    fn key_file(&self, path: &Path) -> Result<String, RuntimeError> {
-        let shown = path.display();
-        private_file::read(path).map_err(|unusable| match unusable {
-            Unusable::Unreadable(error) => self.broken(
-                format!("the key file {shown} cannot be read; put the provider's key there, or change api_key_file"),
-                error,
-            ),
-            Unusable::NoFile => self.refused(format!(
-                "the key file {shown} is no file; name one that holds the provider's key in api_key_file"
-            )),
-            Unusable::Shared => self.refused(format!(
-                "the key file {shown} can be read by others; run: chmod 600 {shown}"
-            )),
-        })
+    fn api_key(&self) -> Result<Option<String>, RuntimeError> {
+        self.key()
+            .read(self.variables)
+            .map_err(|NoKey { message, cause }| match cause {
+                Some(cause) => self.broken(message, cause),
+                None => self.refused(message),
+            })
     }
 
     /// A path of the configuration file: relative ones stand beside it.

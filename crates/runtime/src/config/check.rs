@@ -66,6 +66,8 @@ fn check_values(configuration: &Configuration) -> Result<(), Wrong> {
         Ok(ModelPolicy::Auto | ModelPolicy::AutoPro | ModelPolicy::Tier(_)) => {}
     }
     check_ranges(configuration)?;
+    super::memory::check(&configuration.memory)
+        .map_err(|(part, message)| (format!("memory.{part}"), message))?;
     check_policy(&configuration.policy)
 }
 
@@ -255,6 +257,31 @@ fn only_lowers(loaded: &Loaded, file: &Path, limits: &Layer) -> Result<(), Confi
             clearances.push((keys, given, default.unwrap_or(Classification::Internal)));
         }
     }
+    let (remote, index) = (&configuration.memory.remote, &configuration.memory.index);
+    for (section, given, usual) in [
+        (
+            "remote",
+            remote.clearance,
+            super::MemoryRemoteSettings {
+                clearance: None,
+                ..remote.clone()
+            }
+            .effective_clearance(),
+        ),
+        (
+            "index",
+            index.clearance,
+            super::MemoryIndexSettings {
+                clearance: None,
+                ..index.clone()
+            }
+            .effective_clearance(),
+        ),
+    ] {
+        if let Some(given) = given {
+            clearances.push((vec!["memory", section, "clearance"], given, usual));
+        }
+    }
     for (keys, given, default) in clearances {
         let limit = limits
             .get(&keys)
@@ -275,9 +302,11 @@ fn only_lowers(loaded: &Loaded, file: &Path, limits: &Layer) -> Result<(), Confi
 }
 
 /// The tools of this version, which `[policy.tools]` can name.
-pub(super) const TOOLS: [&str; 11] = [
+pub(super) const TOOLS: [&str; 17] = [
     "ask_user",
     "current_time",
+    "delete_meta_artifact_item",
+    "delete_session_context_source",
     "edit_file",
     "get_tool_schema",
     "http_get",
@@ -285,17 +314,20 @@ pub(super) const TOOLS: [&str; 11] = [
     "list_tools",
     "read_file",
     "run_command",
+    "save_session_context",
     "search_files",
+    "search_meta_artifacts",
+    "search_sessions_context",
+    "update_meta_artifact",
     "write_file",
 ];
 
 /// Keys that are read and checked, and that nothing acts on.
-const QUIET: [&str; 6] = [
+const QUIET: [&str; 5] = [
     "policy.owner_named",
     "policy.integrity",
     "policy.integrity_action",
     "policy.languages",
-    "store.session_idle_days",
     "store.retain_days",
 ];
 
@@ -303,13 +335,12 @@ const QUIET: [&str; 6] = [
 /// shows them.
 pub fn notes(loaded: &Loaded) -> Vec<String> {
     let configuration = &loaded.configuration;
-    let sections: [(&str, &Reserved); 8] = [
+    let sections: [(&str, &Reserved); 7] = [
         ("delegate", &configuration.delegate),
         ("sessions", &configuration.sessions),
         ("subagent", &configuration.subagent),
         ("council", &configuration.council),
         ("channels", &configuration.channels),
-        ("memory", &configuration.memory),
         ("server", &configuration.server),
         ("mcp", &configuration.mcp),
     ];

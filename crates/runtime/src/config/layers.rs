@@ -78,6 +78,13 @@ impl Layer {
         };
         keep(&["policy", "clearance"]);
         keep(&["policy", "owner_named"]);
+        // The clearance of an address is none of another address.
+        for (section, address) in [("remote", "base_url"), ("index", "url")] {
+            let address = ["memory", section, address];
+            if self.get(&address).map(|value| &value.kind) == other.get(&address).map(|value| &value.kind) {
+                keep(&["memory", section, "clearance"]);
+            }
+        }
         for name in self.names("users") {
             keep(&["users", name, "clearance"]);
         }

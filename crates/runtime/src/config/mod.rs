@@ -4,6 +4,7 @@ mod check;
 mod error;
 mod layers;
 mod load;
+mod memory;
 mod model;
 mod trust;
 mod variables;
@@ -14,6 +15,9 @@ pub use check::notes;
 pub use error::{ConfigError, Location};
 pub use layers::Override;
 pub use load::{ConfigFile, FilePlace, LoadOptions, Loaded, ShownValue, load, schema};
+pub use memory::{
+    EmbedderChoice, MemoryIndexKind, MemoryIndexSettings, MemoryRemoteSettings, MemorySettings,
+};
 pub use model::{
     AgentSettings, CompactionThreshold, Configuration, DurabilitySetting, IntegrityAction, IntegrityTest,
     LOCAL_USER, ModelSettings, PolicySettings, PromptSettings, ProviderKind, ProviderSettings, Reserved,

@@ -3,6 +3,7 @@
 //! "Hot" keys may take effect for the next turn without a restart; the others need one. The mark is in the
 //! schema (`x-hot`), where `tidegate config schema` and the documentation read it.
 
+use super::memory::MemorySettings;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,8 +38,8 @@ pub struct Configuration {
     pub secrets: IndexMap<String, SecretSettings>,
     /// Channels. No effect in this version.
     pub channels: Reserved,
-    /// Memory. No effect in this version.
-    pub memory: Reserved,
+    /// The memories.
+    pub memory: MemorySettings,
     /// The store.
     pub store: StoreSettings,
     /// Users, by name. The command line is user `local`.
@@ -472,7 +473,7 @@ pub struct StoreSettings {
     /// The SQLite file, relative to the data folder. Default: `tidegate.db`.
     #[schemars(extend("x-hot" = false))]
     pub path: String,
-    /// Days after which an idle session is reset. Default 30. No effect in this version.
+    /// Days after which what a session saved with `save_session_context` is erased, if nobody used the session. Default 30.
     #[schemars(extend("x-hot" = true))]
     pub session_idle_days: u32,
     /// Days that content is kept; 0 keeps it. Default 0. No effect in this version.
@@ -544,7 +545,7 @@ impl Users {
 /// The four levels, for the schema alone.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "its variants stand for the names in the schema")]
-enum LevelName {
+pub(super) enum LevelName {
     #[serde(rename = "PUBLIC")]
     Public,
     #[serde(rename = "INTERNAL")]
