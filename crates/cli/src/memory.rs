@@ -1,20 +1,26 @@
 //! The owner's view of the memories: opened when a command needs them, and not before.
 
+mod embedder;
+mod index;
+
+pub(crate) use embedder::{Circumstances, Picked, models_folder};
+pub(crate) use index::pick as pick_index;
+
 use crate::args::{Global, PeriodArgs};
 use crate::environment;
 use crate::output;
 use anyhow::Context as _;
 use std::sync::Arc;
-use tidegate_memory::{Embedder, HashedEmbedder, Memory, MemorySettings, Period, Recall, Scope};
+use tidegate_memory::{Embedder, HashedEmbedder, Memory, Period, Recall, Scope};
 use tidegate_policy::{Classification, Label, SessionId, UserId};
-use tidegate_runtime::Runtime;
-use tidegate_runtime::config::{DurabilitySetting, LOCAL_USER, Loaded};
-use tidegate_store::{Durability, Records, SqliteStore, Store};
+use tidegate_runtime::config::{EmbedderChoice, LOCAL_USER, Loaded};
+use tidegate_runtime::{DataFolder, Runtime, RuntimeBuilder};
+use tidegate_store::{Records, Store};
 
 /// The memories with the owner before them.
 pub(crate) struct OwnerMemory {
     /// Both memories.
-    pub(crate) memory: Memory,
+    pub(crate) memory: Arc<Memory>,
     /// The store they are in.
     pub(crate) store: Arc<dyn Store>,
     /// The owner.
@@ -61,73 +67,120 @@ pub(crate) struct Opened {
     pub(crate) records: Arc<dyn Records>,
     store: Arc<dyn Store>,
     loaded: Loaded,
+    data: DataFolder,
 }
 
 /// Opens the memories as configured.
 pub(crate) async fn open(global: &Global) -> anyhow::Result<OwnerMemory> {
     let opened = records(global)?;
-    let embedder = embedder_named(global, &opened.loaded, None).await?;
-    open_with(opened, embedder).await
+    let circumstances = Circumstances {
+        loaded: &opened.loaded,
+        data: &opened.data,
+        recorded: opened.records.model().await?,
+    };
+    let choice = &opened.loaded.configuration.memory.embedder;
+    let picked = circumstances.pick(choice).await?;
+    open_with(opened, picked.embedder).await
 }
 
 /// Opens the records alone.
 pub(crate) fn records(global: &Global) -> anyhow::Result<Opened> {
     let loaded = environment::configuration(global, Vec::new())?;
-    let configuration = &loaded.configuration;
+    anyhow::ensure!(
+        loaded.configuration.memory.enabled,
+        "the memories are switched off ([memory] enabled = false); switch them on to use them"
+    );
     let data = environment::data_folder(global)?;
-    let durability = match configuration.store.durability {
-        DurabilitySetting::Power => Durability::Power,
-        DurabilitySetting::Process => Durability::Process,
-    };
-    let store = Arc::new(SqliteStore::open(
-        Runtime::store_file(configuration, &data),
-        durability,
-    )?);
+    let store = Runtime::open_records(&loaded.configuration, &data)?;
     Ok(Opened {
         records: Arc::clone(&store) as Arc<dyn Records>,
         store,
         loaded,
+        data,
     })
 }
 
 /// Opens the memories over these records with this embedder.
 pub(crate) async fn open_with(opened: Opened, embedder: Arc<dyn Embedder>) -> anyhow::Result<OwnerMemory> {
-    let configuration = &opened.loaded.configuration;
+    let mut configuration = opened.loaded.configuration.clone();
     // The owner sees up to the clearance, whatever the level of what is asked.
-    let settings = MemorySettings {
-        recall: Recall::Escalate,
-        ..MemorySettings::default()
-    };
-    let memory = Memory::builder(opened.records, embedder)
-        .settings(settings)
-        .open()
-        .await?;
+    configuration.memory.recall = Recall::Escalate;
+    let index = index::pick(&opened.loaded, &opened.data)?;
+    let memory = Runtime::open_memory(&configuration, opened.records, embedder, index).await?;
     let clearance = configuration.users.clearance(LOCAL_USER);
     let clearance = clearance.context("the configuration knows no user local")?;
-    Ok(OwnerMemory {
+    let owner = OwnerMemory {
         memory,
         store: opened.store,
         user: UserId::new(LOCAL_USER),
         clearance: clearance.min(configuration.policy.clearance),
-    })
+    };
+    tell_of_index(&owner.memory);
+    Ok(owner)
 }
 
-/// The embedder that new vectors should be of: the one that is named, else the configured one.
+/// Adds the memories as configured to a runtime that is being built; `shared` are those that are open already.
+pub(crate) async fn added_to(
+    builder: RuntimeBuilder,
+    loaded: &Loaded,
+    data: &DataFolder,
+    shared: Option<Arc<Memory>>,
+) -> anyhow::Result<RuntimeBuilder> {
+    if !loaded.configuration.memory.enabled {
+        return Ok(builder);
+    }
+    if let Some(memory) = shared {
+        return Ok(builder.memory(memory));
+    }
+    let recorded = match builder.recorded() {
+        Some(records) => records.model().await?,
+        None => None,
+    };
+    let circumstances = Circumstances {
+        loaded,
+        data,
+        recorded,
+    };
+    let picked = circumstances.pick(&loaded.configuration.memory.embedder).await?;
+    Ok(builder
+        .with_memory(picked.embedder, index::pick(loaded, data)?)
+        .await?)
+}
+
+/// The embedder that new vectors should be of: the one that is named, else the configured one, where `auto` is the best
+/// there is.
 pub(crate) async fn wanted_embedder(
-    global: &Global,
     opened: &Opened,
     name: Option<&str>,
 ) -> anyhow::Result<Arc<dyn Embedder>> {
-    embedder_named(global, &opened.loaded, name).await
+    embedder_named(&opened.loaded, &opened.data, name).await
 }
 
 /// The embedder of this name, or the configured one.
 pub(crate) async fn embedder_named(
-    _global: &Global,
-    _loaded: &Loaded,
-    _name: Option<&str>,
+    loaded: &Loaded,
+    data: &DataFolder,
+    name: Option<&str>,
 ) -> anyhow::Result<Arc<dyn Embedder>> {
-    Ok(Arc::new(HashedEmbedder::new()))
+    let named = name.map(|name| EmbedderChoice::from(name.to_owned()));
+    let choice = named.as_ref().unwrap_or(&loaded.configuration.memory.embedder);
+    let circumstances = Circumstances {
+        loaded,
+        data,
+        recorded: None,
+    };
+    Ok(circumstances.pick(choice).await?.embedder)
+}
+
+/// Says that the index is not used, where one is configured.
+fn tell_of_index(memory: &Memory) {
+    let (index, in_step) = memory.index();
+    if !in_step {
+        output::aside(&format!(
+            "the index {index} is in use by another process or away: searched exactly from the records meanwhile, and \
+             caught up later (tidegate doctor says more)"
+        ));
+    }
 }
 
 /// Says that no model is in use, and how to get one.

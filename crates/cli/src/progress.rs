@@ -37,6 +37,12 @@ impl Progress {
         self.show_when_due();
     }
 
+    /// Nothing is known but that it goes on.
+    pub(crate) fn tick(&self) {
+        self.bar.tick();
+        self.show_when_due();
+    }
+
     fn show_when_due(&self) {
         if self.bar.is_hidden() && self.begun.elapsed() >= PATIENCE {
             let template = if self.bar.length().is_some() {

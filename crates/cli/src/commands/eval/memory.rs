@@ -1,6 +1,7 @@
 //! `tidegate eval memory`.
 
 use crate::args::{EvalMemoryArgs, Global};
+use crate::environment;
 use crate::exit::Exit;
 use crate::memory;
 use crate::output;
@@ -19,8 +20,9 @@ pub(super) async fn run(global: &Global, args: &EvalMemoryArgs) -> anyhow::Resul
     let file = std::fs::File::open(&args.file).with_context(|| format!("cannot read {shown}"))?;
     let conversations = read_conversations(BufReader::new(file))
         .with_context(|| format!("{shown} is no file of conversations (docs/memory.md has the form)"))?;
-    let loaded = crate::environment::configuration(global, Vec::new())?;
-    let embedder = memory::embedder_named(global, &loaded, args.embedder.as_deref()).await?;
+    let loaded = environment::configuration(global, Vec::new())?;
+    let data = environment::data_folder(global)?;
+    let embedder = memory::embedder_named(&loaded, &data, args.embedder.as_deref()).await?;
     let settings = MemorySettings {
         mode: args.mode.into(),
         ..MemorySettings::default()

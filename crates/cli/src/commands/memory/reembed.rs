@@ -10,7 +10,7 @@ use tidegate_memory::{MemoryError, reembed};
 
 pub(super) async fn run(global: &Global, args: &ReembedArgs) -> anyhow::Result<Exit> {
     let opened = memory::records(global)?;
-    let embedder = memory::wanted_embedder(global, &opened, args.embedder.as_deref()).await?;
+    let embedder = memory::wanted_embedder(&opened, args.embedder.as_deref()).await?;
     let model = embedder.model().clone();
     let before = opened.records.model().await?;
     if before.as_ref() == Some(&model) {

@@ -151,6 +151,7 @@ async fn session(global: &Global, owner: &OwnerMemory, given: &SessionName) -> a
             if given.as_str().parse::<SessionId>().is_err() =>
         {
             let runtime = environment::runtime(global, Vec::new())
+                .await
                 .with_context(|| format!("there is no session {given} yet, and one cannot be started"))?;
             drop(
                 runtime
