@@ -293,6 +293,7 @@ impl State {
             }
             EventKind::SessionCreated { .. }
             | EventKind::MemoryRecalled { .. }
+            | EventKind::MemoryReleased { .. }
             | EventKind::PrefixBreak { .. }
             | EventKind::TurnStarted
             | EventKind::ModelCalled { .. }

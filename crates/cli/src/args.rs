@@ -1,5 +1,9 @@
 //! The command line.
 
+mod memory;
+
+pub(crate) use memory::*;
+
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use tidegate_message::{EventKind, ModelPolicy};
@@ -54,6 +58,21 @@ pub(crate) enum Command {
     Sessions {
         #[command(subcommand)]
         command: SessionsCommand,
+    },
+    /// What is remembered over all sessions: write, find, forget, release it.
+    Memory {
+        #[command(subcommand)]
+        command: MemoryCommand,
+    },
+    /// Large texts of a session: save, find, delete them.
+    Rag {
+        #[command(subcommand)]
+        command: RagCommand,
+    },
+    /// Models that embed texts on this machine: which there are, fetching and trying them.
+    Models {
+        #[command(subcommand)]
+        command: ModelsCommand,
     },
     /// What happened: every model call, tool call and policy decision.
     Events(EventsArgs),
@@ -153,6 +172,8 @@ pub(crate) struct ApprovalArg {
 pub(crate) enum EvalCommand {
     /// The figures of the policy over recorded traces: benign work allowed, attacks stopped.
     Policy(TracesArgs),
+    /// How much a search of session RAG finds of what it should, on a file of conversations.
+    Memory(EvalMemoryArgs),
 }
 
 #[derive(Debug, Args)]

@@ -2,12 +2,14 @@
 
 use crate::args::Global;
 use crate::asker::TerminalAsker;
+use crate::memory;
 use crate::output;
 use anyhow::{Context as _, bail};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_builtins::confine::Launcher;
+use tidegate_memory::Memory;
 use tidegate_runtime::config::{self, ConfigError, LoadOptions, Loaded, Override, TrustedFiles};
 use tidegate_runtime::{DataFolder, Runtime, RuntimeError, user_config_folder};
 use tidegate_store::Store;
@@ -101,12 +103,16 @@ pub(crate) fn is_attended(global: &Global) -> bool {
 }
 
 /// The runtime in effect.
-pub(crate) fn runtime(global: &Global, overrides: Vec<Override>) -> anyhow::Result<Runtime> {
-    runtime_of(global, &configuration(global, overrides)?)
+pub(crate) async fn runtime(global: &Global, overrides: Vec<Override>) -> anyhow::Result<Runtime> {
+    runtime_of(global, &configuration(global, overrides)?, None).await
 }
 
-/// The runtime of a configuration that is loaded already.
-pub(crate) fn runtime_of(global: &Global, loaded: &Loaded) -> anyhow::Result<Runtime> {
+/// The runtime of a configuration that is loaded already; with these memories, if they are open already.
+pub(crate) async fn runtime_of(
+    global: &Global,
+    loaded: &Loaded,
+    shared: Option<Arc<Memory>>,
+) -> anyhow::Result<Runtime> {
     let launcher = Launcher::this_program().context("the system does not tell which program this is")?;
     let data = data_folder(global)?;
     let builder = loop {
@@ -117,6 +123,7 @@ pub(crate) fn runtime_of(global: &Global, loaded: &Loaded) -> anyhow::Result<Run
             other => break other?,
         }
     };
+    let builder = memory::added_to(builder, loaded, &data, shared).await?;
     Ok(builder
         .commands(launcher)
         .asker(Arc::new(TerminalAsker::new(is_attended(global))))

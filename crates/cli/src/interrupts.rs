@@ -1,5 +1,9 @@
 //! Ctrl-C and its kin.
 
+use std::sync::Arc;
+use tidegate_runtime::CancelToken;
+use tidegate_tools::Cancel;
+
 /// Which signal came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interruption {
@@ -60,4 +64,18 @@ impl Interrupts {
         }
         Interruption::Interrupt
     }
+}
+
+/// A token that the first signal cancels; the second one leaves at once.
+pub(crate) fn cancelling() -> std::io::Result<Arc<dyn Cancel>> {
+    let cancel = CancelToken::new();
+    let token = cancel.clone();
+    let mut interrupts = Interrupts::new()?;
+    tokio::spawn(async move {
+        interrupts.next().await;
+        token.cancel();
+        interrupts.next().await;
+        std::process::exit(130);
+    });
+    Ok(Arc::new(cancel))
 }

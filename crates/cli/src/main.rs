@@ -9,7 +9,9 @@ mod commands;
 mod environment;
 mod exit;
 mod interrupts;
+mod memory;
 mod output;
+mod progress;
 mod terminal;
 
 use args::{Command, CommandLine};
@@ -48,9 +50,12 @@ fn run(line: CommandLine) -> anyhow::Result<Exit> {
             Command::Chat(args) => commands::chat::run(&global, args).await,
             Command::Approvals { command } => commands::approvals::run(&global, command).await,
             Command::Sessions { command } => commands::sessions::run(&global, command).await,
+            Command::Memory { command } => commands::memory::run(&global, command).await,
+            Command::Rag { command } => commands::rag::run(&global, command).await,
+            Command::Models { command } => commands::models::run(&global, command).await,
             Command::Events(args) => commands::events::run(&global, &args).await,
             Command::Policy { command } => commands::policy::run(&global, command).await,
-            Command::Eval { command } => commands::eval::run(&global, command),
+            Command::Eval { command } => commands::eval::run(&global, command).await,
             Command::Config { command } => commands::config::run(&global, command),
             Command::Init(args) => commands::init::run(&global, args).await,
             Command::Doctor => commands::doctor::run(&global).await,

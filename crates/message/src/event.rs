@@ -3,8 +3,8 @@
 use crate::{FinishReason, ModelId, ResultStatus, Tier, Usage};
 use serde::{Deserialize, Serialize};
 use tidegate_policy::{
-    ApprovalId, CallId, Classification, Evaluation, Label, Origin, RuleId, SessionId, SessionName, SourceId,
-    ToolName, TurnId,
+    ApprovalId, CallId, Classification, Evaluation, Label, MemoryId, Origin, RuleId, SessionId, SessionName,
+    SourceId, ToolName, TurnId,
 };
 
 /// One fact about a session, stored in order and broadcast. Monitor, command line, audit, tests and
@@ -315,6 +315,16 @@ pub enum EventKind {
         /// What it said.
         message: String,
     },
+    /// The owner let a memory be read at another label as well. What it says is not here.
+    #[serde(rename = "memory.released")]
+    MemoryReleased {
+        /// Its name.
+        memory: MemoryId,
+        /// Its label.
+        from: Label,
+        /// The label under which it can be read too from now on.
+        to: Label,
+    },
     /// A turn ended.
     #[serde(rename = "turn.finished")]
     TurnFinished {
@@ -331,7 +341,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// The dotted names of all kinds, in the order in which the kinds are declared.
-    pub const NAMES: [&str; 28] = [
+    pub const NAMES: [&str; 29] = [
         "session.created",
         "turn.started",
         "turn.resumed",
@@ -359,6 +369,7 @@ impl EventKind {
         "prompt.prefix_break",
         "memory.recalled",
         "memory.unavailable",
+        "memory.released",
         "turn.finished",
     ];
 
@@ -392,6 +403,7 @@ impl EventKind {
             Self::PrefixBreak { .. } => "prompt.prefix_break",
             Self::MemoryRecalled { .. } => "memory.recalled",
             Self::MemoryUnavailable { .. } => "memory.unavailable",
+            Self::MemoryReleased { .. } => "memory.released",
             Self::TurnFinished { .. } => "turn.finished",
         }
     }

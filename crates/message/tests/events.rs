@@ -7,8 +7,8 @@ use tidegate_message::{
     MemoryTrouble, RecalledItem, ResultStatus, SummaryBy, Tier, TurnStatus, Unavailable, Usage, Warning,
 };
 use tidegate_policy::{
-    ApprovalId, Classification, Decision, Evaluation, FlowKind, Label, Origin, RuleOutcome, RuleTrace,
-    SessionId, TurnId,
+    ApprovalId, Classification, Decision, Evaluation, FlowKind, Label, MemoryId, Origin, RuleOutcome,
+    RuleTrace, SessionId, TurnId,
 };
 
 fn evaluation() -> Evaluation {
@@ -206,6 +206,11 @@ fn kinds() -> Vec<EventKind> {
         EventKind::MemoryUnavailable {
             class: MemoryTrouble::TimedOut,
             message: "it took longer than 2000 ms".into(),
+        },
+        EventKind::MemoryReleased {
+            memory: MemoryId::new("ferry"),
+            from: Label::trusted(Classification::Confidential),
+            to: Label::BOTTOM,
         },
         EventKind::TurnFinished {
             status: TurnStatus::Success,

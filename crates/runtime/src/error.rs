@@ -80,6 +80,12 @@ pub enum RuntimeError {
         #[source]
         cause: io::Error,
     },
+    /// One of the program's own files, which hold keys and everything that was ever said.
+    #[error("{path} is one of the program's own files, and is not handed to a session; choose another")]
+    OwnFile {
+        /// Which.
+        path: PathBuf,
+    },
     /// A scenario file that came with the work is new or has changed since the owner trusted it.
     #[error(
         "the scenario {file} came with the configuration of the working folder and is not trusted as it is now, so it is not played\n  look at it, then run: tidegate config trust {file}"

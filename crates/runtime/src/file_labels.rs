@@ -29,7 +29,7 @@ fn key(path: &[u8]) -> String {
     key
 }
 
-fn key_of(path: &Path) -> String {
+pub(crate) fn key_of(path: &Path) -> String {
     key(path.as_os_str().as_bytes())
 }
 

@@ -41,20 +41,30 @@
 //! # }
 //! ```
 //!
+//! Memories need nothing more: `with_memory` of the builder adds them with [`memory::HashedEmbedder`] and exact search.
+//! The features `embed` (local and remote models) and `qdrant` (Qdrant's engine in the process, and its server) bring
+//! the real ones; both are heavy and off by default.
+//!
 //! **Not here:** the command line (`tidegate-cli`).
 
 pub use tidegate_builtins as builtins;
 pub use tidegate_core as core;
+#[cfg(feature = "embed")]
+pub use tidegate_embed as embed;
+pub use tidegate_memory as memory;
 pub use tidegate_message as message;
 pub use tidegate_policy as policy;
 pub use tidegate_prompt as prompt;
 pub use tidegate_providers as providers;
+#[cfg(feature = "qdrant")]
+pub use tidegate_qdrant as qdrant;
 pub use tidegate_runtime as runtime;
 pub use tidegate_store as store;
 pub use tidegate_tools as tools;
 
 /// What a first program needs.
 pub mod prelude {
+    pub use tidegate_memory::{Embedder, HashedEmbedder, Memory, MemorySearch, NewMemory, Scope, VectorIndex};
     pub use tidegate_message::{ModelId, ModelPolicy, ProviderId, Tier, TurnStatus};
     pub use tidegate_policy::{Classification, Integrity, Label, Role, SessionName};
     pub use tidegate_providers::{OpenAi, OpenAiConfig, Provider, Scripted, ScriptedReply};

@@ -28,7 +28,7 @@ use tidegate_runtime::{
 pub(crate) async fn run(global: &Global, args: ChatArgs) -> anyhow::Result<Exit> {
     let is_interactive = !global.json && io::stdin().is_terminal() && io::stdout().is_terminal();
     let loaded = environment::configuration(global, Vec::new())?;
-    let runtime = environment::runtime_of(global, &loaded)?;
+    let runtime = environment::runtime_of(global, &loaded, None).await?;
     let mut request = SessionRequest::new(match args.session {
         None => Which::New,
         // An id has the characters of a name, so it is looked for first.
@@ -293,8 +293,13 @@ impl Chat<'_> {
         if !self.watched.has_changed() {
             return Ok(session);
         }
-        let loaded = environment::configuration(self.global, Vec::new());
-        let refused = match loaded.and_then(|loaded| environment::runtime_of(self.global, &loaded)) {
+        // The memories stay open: what they are does not change while the program runs.
+        let memory = self.runtime.memory().cloned();
+        let built = match environment::configuration(self.global, Vec::new()) {
+            Ok(loaded) => environment::runtime_of(self.global, &loaded, memory).await,
+            Err(error) => Err(error),
+        };
+        let refused = match built {
             Err(error) => error,
             Ok(runtime) => {
                 let request = SessionRequest::new(Which::Existing(session.id().to_string()));

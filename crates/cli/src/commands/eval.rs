@@ -1,5 +1,7 @@
 //! `tidegate eval`.
 
+mod memory;
+
 use super::policy::replay::{Judged, figures, judge, show};
 use crate::args::{EvalCommand, Global, TracesArgs};
 use crate::exit::Exit;
@@ -8,9 +10,10 @@ use std::collections::BTreeMap;
 use tidegate_policy::escaped;
 use tidegate_policy::replay::{Hostile, SuiteFigures, TraceKind};
 
-pub(crate) fn run(global: &Global, command: EvalCommand) -> anyhow::Result<Exit> {
+pub(crate) async fn run(global: &Global, command: EvalCommand) -> anyhow::Result<Exit> {
     match command {
         EvalCommand::Policy(args) => policy(global, &args),
+        EvalCommand::Memory(args) => memory::run(global, &args).await,
     }
 }
 

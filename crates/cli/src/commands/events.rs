@@ -298,6 +298,9 @@ fn about(event: &Event) -> String {
             };
             format!("{} at {place}, {tokens} tokens anew", super::broken_by(*cause))
         }
+        EventKind::MemoryReleased { memory, from, to } => {
+            format!("{} from {from} to {to}", escaped(memory.as_str()))
+        }
         EventKind::TurnFinished {
             status, usage, error, ..
         } => {

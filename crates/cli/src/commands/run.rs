@@ -29,7 +29,7 @@ pub(crate) async fn run(global: &Global, args: RunArgs) -> anyhow::Result<Exit> 
         Some("-") => Some(task_from_input()?),
         other => other.map(str::to_owned),
     };
-    let runtime = environment::runtime(global, Vec::new())?;
+    let runtime = environment::runtime(global, Vec::new()).await?;
     let mut request = SessionRequest::new(which);
     request.workspace = args.workspace;
     request.model_policy = args.model_policy;

@@ -1,5 +1,6 @@
 //! `tidegate sessions`.
 
+use super::new_file::write_new;
 use crate::activity::summary;
 use crate::args::{DeleteArgs, ExportArgs, Global, HistoryArgs, SessionsCommand};
 use crate::environment;
@@ -8,8 +9,7 @@ use crate::output::{self, shortened};
 use anyhow::Context as _;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::io::{self, Write as _};
-use std::path::Path;
+use std::io::Write as _;
 use std::sync::Arc;
 use tidegate_message::{
     AssistantPart, Author, Body, Entry, EntrySeq, ModelPolicy, ToolSpec, Usage, joined_text,
@@ -399,7 +399,10 @@ async fn export(global: &Global, store: &dyn Store, args: &ExportArgs) -> anyhow
     match &args.output {
         None => output::json(&export),
         Some(path) => {
-            write_new(path, &export)?;
+            write_new(path, |out| {
+                serde_json::to_writer(&mut *out, &export)?;
+                out.write_all(b"\n")
+            })?;
             if global.json {
                 let file = path.display().to_string();
                 output::json(&serde_json::json!({ "session": session.id, "file": file }))
@@ -408,30 +411,6 @@ async fn export(global: &Global, store: &dyn Store, args: &ExportArgs) -> anyhow
             }
         }
     }
-}
-
-/// Writes a new file that its owner alone can read: what is exported may be confidential.
-fn write_new(path: &Path, export: &Export<'_>) -> anyhow::Result<()> {
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path).with_context(|| {
-        format!(
-            "cannot create {}; an export needs a new file in a folder that is there",
-            path.display()
-        )
-    })?;
-    let mut out = io::BufWriter::new(file);
-    let written = serde_json::to_writer(&mut out, export)
-        .map_err(io::Error::from)
-        .and_then(|()| out.write_all(b"\n"))
-        .and_then(|()| out.into_inner()?.sync_all());
-    written.with_context(|| {
-        // Half an export is none. If it cannot be removed either, the error names it.
-        let _ = std::fs::remove_file(path);
-        format!("cannot write {}", path.display())
-    })
 }
 
 async fn delete(global: &Global, store: &Arc<dyn Store>, args: &DeleteArgs) -> anyhow::Result<Exit> {

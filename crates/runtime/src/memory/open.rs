@@ -24,6 +24,11 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Where memories are recorded, if that is set.
+    pub fn recorded(&self) -> Option<&Arc<dyn Records>> {
+        self.records.as_ref()
+    }
+
     /// Opens the memories as `[memory]` says, over the records, with this embedder and, if one is given, this index;
     /// without one everything is searched exactly. [`HashedEmbedder`](tidegate_memory::HashedEmbedder) needs no model.
     /// The auxiliary model of the tiers names and merges memories. With `enabled = false` there are none, and nothing is

@@ -212,6 +212,11 @@ fn every_kind() -> Vec<EventKind> {
             class: MemoryTrouble::TimedOut,
             message: marked("too slow"),
         },
+        EventKind::MemoryReleased {
+            memory: marked("ferry").as_str().into(),
+            from: Label::trusted(Classification::Confidential),
+            to: Label::BOTTOM,
+        },
         EventKind::TurnFinished {
             status: TurnStatus::Error,
             warning: Some(Warning::RoundsExhausted),

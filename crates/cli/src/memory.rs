@@ -1,0 +1,199 @@
+//! The owner's view of the memories: opened when a command needs them, and not before.
+
+mod embedder;
+mod index;
+
+pub(crate) use embedder::{Circumstances, Picked, models_folder};
+pub(crate) use index::pick as pick_index;
+
+use crate::args::{Global, PeriodArgs};
+use crate::environment;
+use crate::output;
+use anyhow::Context as _;
+use std::sync::Arc;
+use tidegate_memory::{Embedder, HashedEmbedder, Memory, Period, Recall, Scope};
+use tidegate_policy::{Classification, Label, SessionId, UserId};
+use tidegate_runtime::config::{EmbedderChoice, LOCAL_USER, Loaded};
+use tidegate_runtime::{DataFolder, Runtime, RuntimeBuilder};
+use tidegate_store::{Records, Store};
+
+/// The memories with the owner before them.
+pub(crate) struct OwnerMemory {
+    /// Both memories.
+    pub(crate) memory: Arc<Memory>,
+    /// The store they are in.
+    pub(crate) store: Arc<dyn Store>,
+    /// The owner.
+    pub(crate) user: UserId,
+    /// What the owner may read: nothing above it is shown.
+    pub(crate) clearance: Classification,
+}
+
+impl OwnerMemory {
+    /// Reads everything up to the clearance, and writes at `level`.
+    pub(crate) fn scope(&self, level: Classification) -> Scope {
+        Scope {
+            user: self.user.clone(),
+            chat: "".into(),
+            label: Label::trusted(level),
+            clearance: self.clearance,
+        }
+    }
+
+    /// The same in a session.
+    pub(crate) fn scope_in(&self, session: SessionId, label: Label) -> Scope {
+        Scope {
+            chat: session.to_string().into(),
+            label,
+            ..self.scope(Classification::Public)
+        }
+    }
+
+    /// Refuses to write what the owner could not read afterwards.
+    pub(crate) fn check_level(&self, level: Classification) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            level.can_flow_to(self.clearance),
+            "{level} is above your clearance, which is {} ([policy] clearance, [users.{}] clearance)",
+            self.clearance,
+            self.user
+        );
+        Ok(())
+    }
+}
+
+/// The records, before there is an embedder for them.
+pub(crate) struct Opened {
+    /// The records of the memories.
+    pub(crate) records: Arc<dyn Records>,
+    store: Arc<dyn Store>,
+    loaded: Loaded,
+    data: DataFolder,
+}
+
+/// Opens the memories as configured.
+pub(crate) async fn open(global: &Global) -> anyhow::Result<OwnerMemory> {
+    let opened = records(global)?;
+    let circumstances = Circumstances {
+        loaded: &opened.loaded,
+        data: &opened.data,
+        recorded: opened.records.model().await?,
+    };
+    let choice = &opened.loaded.configuration.memory.embedder;
+    let picked = circumstances.pick(choice).await?;
+    open_with(opened, picked.embedder).await
+}
+
+/// Opens the records alone.
+pub(crate) fn records(global: &Global) -> anyhow::Result<Opened> {
+    let loaded = environment::configuration(global, Vec::new())?;
+    anyhow::ensure!(
+        loaded.configuration.memory.enabled,
+        "the memories are switched off ([memory] enabled = false); switch them on to use them"
+    );
+    let data = environment::data_folder(global)?;
+    let store = Runtime::open_records(&loaded.configuration, &data)?;
+    Ok(Opened {
+        records: Arc::clone(&store) as Arc<dyn Records>,
+        store,
+        loaded,
+        data,
+    })
+}
+
+/// Opens the memories over these records with this embedder.
+pub(crate) async fn open_with(opened: Opened, embedder: Arc<dyn Embedder>) -> anyhow::Result<OwnerMemory> {
+    let mut configuration = opened.loaded.configuration.clone();
+    // The owner sees up to the clearance, whatever the level of what is asked.
+    configuration.memory.recall = Recall::Escalate;
+    let index = index::pick(&opened.loaded, &opened.data)?;
+    let memory = Runtime::open_memory(&configuration, opened.records, embedder, index).await?;
+    let clearance = configuration.users.clearance(LOCAL_USER);
+    let clearance = clearance.context("the configuration knows no user local")?;
+    let owner = OwnerMemory {
+        memory,
+        store: opened.store,
+        user: UserId::new(LOCAL_USER),
+        clearance: clearance.min(configuration.policy.clearance),
+    };
+    tell_of_index(&owner.memory);
+    Ok(owner)
+}
+
+/// Adds the memories as configured to a runtime that is being built; `shared` are those that are open already.
+pub(crate) async fn added_to(
+    builder: RuntimeBuilder,
+    loaded: &Loaded,
+    data: &DataFolder,
+    shared: Option<Arc<Memory>>,
+) -> anyhow::Result<RuntimeBuilder> {
+    if !loaded.configuration.memory.enabled {
+        return Ok(builder);
+    }
+    if let Some(memory) = shared {
+        return Ok(builder.memory(memory));
+    }
+    let recorded = match builder.recorded() {
+        Some(records) => records.model().await?,
+        None => None,
+    };
+    let circumstances = Circumstances {
+        loaded,
+        data,
+        recorded,
+    };
+    let picked = circumstances.pick(&loaded.configuration.memory.embedder).await?;
+    Ok(builder
+        .with_memory(picked.embedder, index::pick(loaded, data)?)
+        .await?)
+}
+
+/// The embedder that new vectors should be of: the one that is named, else the configured one, where `auto` is the best
+/// there is.
+pub(crate) async fn wanted_embedder(
+    opened: &Opened,
+    name: Option<&str>,
+) -> anyhow::Result<Arc<dyn Embedder>> {
+    embedder_named(&opened.loaded, &opened.data, name).await
+}
+
+/// The embedder of this name, or the configured one.
+pub(crate) async fn embedder_named(
+    loaded: &Loaded,
+    data: &DataFolder,
+    name: Option<&str>,
+) -> anyhow::Result<Arc<dyn Embedder>> {
+    let named = name.map(|name| EmbedderChoice::from(name.to_owned()));
+    let choice = named.as_ref().unwrap_or(&loaded.configuration.memory.embedder);
+    let circumstances = Circumstances {
+        loaded,
+        data,
+        recorded: None,
+    };
+    Ok(circumstances.pick(choice).await?.embedder)
+}
+
+/// Says that the index is not used, where one is configured.
+fn tell_of_index(memory: &Memory) {
+    let (index, in_step) = memory.index();
+    if !in_step {
+        output::aside(&format!(
+            "the index {index} is in use by another process or away: searched exactly from the records meanwhile, and \
+             caught up later (tidegate doctor says more)"
+        ));
+    }
+}
+
+/// Says that no model is in use, and how to get one.
+pub(crate) fn tell_of_hashed(owner: &OwnerMemory) {
+    if owner.memory.embedder().model().id == HashedEmbedder::MODEL {
+        output::aside(
+            "searched by words and their parts alone (embedder hashed); a model finds by meaning: tidegate models fetch \
+             minilm, then tidegate memory reembed",
+        );
+    }
+}
+
+/// The period that was asked for.
+pub(crate) fn period(args: &PeriodArgs) -> anyhow::Result<Period> {
+    Ok(Period::parse(args.from.as_deref(), args.to.as_deref())?)
+}

@@ -1,0 +1,66 @@
+//! Progress bars, for what takes over a second.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::time::{Duration, Instant};
+
+/// How long nothing is shown.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Work whose progress is shown on standard error, where that is a terminal, once it takes over a second. It
+/// vanishes with this.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    begun: Instant,
+}
+
+impl Progress {
+    /// Begins; `what` says what is done.
+    pub(crate) fn begin(what: &'static str) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        bar.set_message(what);
+        Self {
+            bar,
+            begun: Instant::now(),
+        }
+    }
+
+    /// So much of so much is done. May be called from any thread.
+    pub(crate) fn set(&self, done: u64, of: u64) {
+        self.bar.set_length(of);
+        self.bar.set_position(done);
+        self.show_when_due();
+    }
+
+    /// So much is done, and nobody knows of how much.
+    pub(crate) fn done(&self, done: u64) {
+        self.bar.set_position(done);
+        self.show_when_due();
+    }
+
+    /// Nothing is known but that it goes on.
+    pub(crate) fn tick(&self) {
+        self.bar.tick();
+        self.show_when_due();
+    }
+
+    fn show_when_due(&self) {
+        if self.bar.is_hidden() && self.begun.elapsed() >= PATIENCE {
+            let template = if self.bar.length().is_some() {
+                "{msg} {wide_bar} {human_pos}/{human_len} {eta}"
+            } else {
+                "{msg} {spinner} {human_pos}"
+            };
+            // The templates are right; the default style would do as well.
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                self.bar.set_style(style);
+            }
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
