@@ -130,6 +130,8 @@ impl State {
                 }
                 Ok(usize::from(is_current))
             }
+            // What is in memory is not opened again.
+            RecordWrite::KeepWords { .. } => Ok(0),
             RecordWrite::SetModel(model) => Ok(self.set_model(model)),
             RecordWrite::SetMark { name, value } => {
                 self.marks.insert(name, value);

@@ -6,7 +6,7 @@ use super::memory_rows::{dense_bytes, number, sparse_bytes};
 use super::rows::to_json;
 use crate::{
     ChunkRecord, Collection, Expected, MemoryPatch, MemoryQuery, MemoryRecord, PointId, RecordWrite,
-    RecordsCommit, ResourceRecord, SourceKey, SourceRecord, Vectors,
+    RecordsCommit, ResourceRecord, SourceKey, SourceRecord, SparseVector, Vectors,
 };
 use rusqlite::{Connection, OptionalExtension, named_params};
 
@@ -86,6 +86,13 @@ fn one(connection: &Connection, write: &RecordWrite) -> Result<usize, Stop> {
             }
             Ok(usize::from(is_current))
         }
+        RecordWrite::KeepWords {
+            collection,
+            id,
+            sequence,
+            form,
+            words,
+        } => Ok(keep_words(connection, *collection, *id, *sequence, *form, words)?),
         RecordWrite::SetModel(model) => {
             connection.execute(
                 "INSERT INTO memory_model (one, id, dimension, prefixes) VALUES (1, ?1, ?2, ?3) ON CONFLICT (one) \
@@ -279,6 +286,29 @@ fn put_vectors(
             vectors.sparse.as_deref().map(sparse_bytes),
         ))?;
     Ok(())
+}
+
+fn keep_words(
+    connection: &Connection,
+    collection: Collection,
+    id: PointId,
+    sequence: Option<u64>,
+    form: u32,
+    words: &SparseVector,
+) -> Result<usize, Failure> {
+    if let Some(wanted) = sequence {
+        let found = sequence_of(connection, collection, id)?;
+        if found.is_none_or(|found| u64::try_from(found) != Ok(wanted)) {
+            return Ok(0);
+        }
+    }
+    let sql = match collection {
+        Collection::MetaArtifacts => "UPDATE memories SET words_form = ?2, words = ?3 WHERE id = ?1",
+        Collection::SessionRag => "UPDATE memory_chunks SET words_form = ?2, words = ?3 WHERE id = ?1",
+    };
+    Ok(connection
+        .prepare_cached(sql)?
+        .execute((id.as_bytes().as_slice(), form, sparse_bytes(words)))?)
 }
 
 fn forget_vectors(connection: &Connection, collection: Collection, id: PointId) -> Result<(), Failure> {
