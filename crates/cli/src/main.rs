@@ -49,6 +49,8 @@ fn run(line: CommandLine) -> anyhow::Result<Exit> {
             Command::Approvals { command } => commands::approvals::run(&global, command).await,
             Command::Sessions { command } => commands::sessions::run(&global, command).await,
             Command::Events(args) => commands::events::run(&global, &args).await,
+            Command::Prompt { command } => commands::prompt::run(&global, command).await,
+            Command::Usage(args) => commands::tokens::run(&global, &args).await,
             Command::Policy { command } => commands::policy::run(&global, command).await,
             Command::Eval { command } => commands::eval::run(&global, command),
             Command::Config { command } => commands::config::run(&global, command),

@@ -16,11 +16,11 @@ use uuid::Uuid;
 
 /// Fields whose strings are words of the program or of the configuration, never content.
 #[rustfmt::skip]
-const STRUCTURAL: [&str; 23] = [
+const STRUCTURAL: [&str; 24] = [
     "kind", "call", "unknown_calls", "approval",
     "flow", "decision", "rule", "outcome",
     "classification", "integrity", "clearance", "from", "to",
-    "model", "tier", "finish", "class",
+    "model", "tier", "targets", "finish", "class",
     "status", "limit", "warning",
     "cause", "summary", "part",
 ];
