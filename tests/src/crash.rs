@@ -23,8 +23,24 @@ pub struct Errand {
     pub resume: bool,
     /// Whether each call of `append` has to be approved. Somebody is there who always does.
     pub approve: bool,
+    /// What it does.
+    pub work: Work,
+    /// How many tokens fit in its model; as many as usual if not given.
+    pub window: Option<u64>,
     /// When the child kills itself; never if not given.
     pub kill: Option<Kill>,
+}
+
+/// What a child does in its session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Work {
+    /// The task.
+    #[default]
+    Task,
+    /// It leaves this reminder for the next turn.
+    LeaveNote(String),
+    /// It makes the conversation shorter.
+    Compact,
 }
 
 /// A moment at a commit, which is the one thing a child's life can be counted in.

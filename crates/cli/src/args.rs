@@ -76,6 +76,13 @@ pub(crate) enum Command {
     },
     /// What happened: every model call, tool call and policy decision.
     Events(EventsArgs),
+    /// What models were sent, byte for byte, and what changed between two turns.
+    Prompt {
+        #[command(subcommand)]
+        command: PromptCommand,
+    },
+    /// What model calls cost, in tokens, and how much of the input came from a cache.
+    Usage(UsageArgs),
     /// Check rules, try calls, explain decisions.
     Policy {
         #[command(subcommand)]
@@ -261,6 +268,72 @@ pub(crate) struct DeleteArgs {
     pub(crate) yes: bool,
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum PromptCommand {
+    /// Print the system prompt of a session; with --turn, a request as it was sent.
+    #[command(after_help = PROMPT_SHOW)]
+    Show(PromptShowArgs),
+    /// Compare the first requests of two turns: how far they are the same, and what differs.
+    Diff(PromptDiffArgs),
+}
+
+const PROMPT_SHOW: &str = "\
+Written to a file or a pipe, it is what was sent byte for byte; at a terminal, what could play with it is escaped.
+Values of secrets are taken out, and the session has to be within what the user local may read.
+For example: tidegate prompt show --session work --turn 3 > request.json";
+
+#[derive(Debug, Args)]
+pub(crate) struct PromptShowArgs {
+    /// The session's name or id.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) session: String,
+    /// The first request of this turn, from 1.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) turn: Option<u32>,
+    /// The request of this round of the turn [default: 1].
+    #[arg(long, value_name = "N", requires = "turn", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) round: Option<u32>,
+    /// Which try of that round: after a failure a request is sent again, perhaps to another model [default: 1].
+    #[arg(long, value_name = "N", requires = "turn", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) attempt: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PromptDiffArgs {
+    /// The one turn, from 1.
+    #[arg(value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) from: u32,
+    /// The other turn.
+    #[arg(value_name = "M", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) to: u32,
+    /// The session's name or id.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) session: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UsageArgs {
+    /// What is added up.
+    #[arg(long, value_name = "WHAT", default_value = "model")]
+    pub(crate) by: UsageBy,
+    /// Of this session only: a name or id.
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+}
+
+/// What tokens are added up by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum UsageBy {
+    /// Each session.
+    Session,
+    /// Each model.
+    Model,
+    /// Each tier; `auxiliary` for summaries, `fixed` for models that were named.
+    Tier,
+    /// Each day, in the system's time zone.
+    Day,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct EventsArgs {
     /// Of this session only: a name or id.
@@ -285,7 +358,7 @@ pub(crate) enum ConfigCommand {
     },
     /// Print the JSON schema of tidegate.toml: every key, its meaning and default.
     Schema,
-    /// Trust a tidegate.toml in a working folder with the scenarios it names, or one scenario, as they are now.
+    /// Trust a tidegate.toml in a working folder with the scenarios and templates it names, or one file, as they are now.
     Trust {
         /// The file.
         file: PathBuf,

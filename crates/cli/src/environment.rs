@@ -120,6 +120,9 @@ pub(crate) async fn runtime_of(
             Err(RuntimeError::UntrustedScenario { file }) if is_attended(global) => {
                 ask_to_trust(&file, &data, "It says what the scripted model does.")?;
             }
+            Err(RuntimeError::UntrustedTemplate { file }) if is_attended(global) => {
+                ask_to_trust(&file, &data, "Models read it as the program's own words.")?;
+            }
             other => break other?,
         }
     };

@@ -54,6 +54,8 @@ fn run(line: CommandLine) -> anyhow::Result<Exit> {
             Command::Rag { command } => commands::rag::run(&global, command).await,
             Command::Models { command } => commands::models::run(&global, command).await,
             Command::Events(args) => commands::events::run(&global, &args).await,
+            Command::Prompt { command } => commands::prompt::run(&global, command).await,
+            Command::Usage(args) => commands::tokens::run(&global, &args).await,
             Command::Policy { command } => commands::policy::run(&global, command).await,
             Command::Eval { command } => commands::eval::run(&global, command).await,
             Command::Config { command } => commands::config::run(&global, command),

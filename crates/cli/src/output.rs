@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const DIM: Style = Style::new().dimmed();
@@ -52,6 +52,15 @@ pub(crate) fn json_text(value: &impl Serialize) -> anyhow::Result<String> {
 /// Prints text, with the characters escaped that could play with a terminal.
 pub(crate) fn text(text: &str) -> anyhow::Result<()> {
     write(&printable(text))
+}
+
+/// Prints text as it is, to a file or another program; at a terminal as [`line`] does.
+pub(crate) fn exact(text: &str) -> anyhow::Result<()> {
+    if io::stdout().is_terminal() {
+        line(text.strip_suffix('\n').unwrap_or(text))
+    } else {
+        write(text)
+    }
 }
 
 /// Prints a line of text.
@@ -102,6 +111,16 @@ pub(crate) fn error(error: &anyhow::Error, as_json: bool) {
         }
     }
     failure("error", &message);
+}
+
+/// Tells of what the policy does not let happen.
+pub(crate) fn blocked(error: &anyhow::Error, as_json: bool) -> anyhow::Result<()> {
+    let message = with_causes(error);
+    if as_json {
+        return json(&serde_json::json!({ "status": "blocked", "error": message }));
+    }
+    failure("blocked", &message);
+    Ok(())
 }
 
 /// The message of an error with those of its causes, one on a line.

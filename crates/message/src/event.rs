@@ -62,6 +62,15 @@ pub enum EventKind {
         round: u32,
         /// Entries sent.
         entries: u64,
+        /// How many of the session's tools were sent, from the first on; none in the records of earlier versions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tools: Option<u64>,
+        /// The tiers it could switch to, by one more tool.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        targets: Vec<Tier>,
+        /// Whether it had to answer without calling a tool.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        must_answer: bool,
     },
     /// A model answered completely.
     #[serde(rename = "model.replied")]
@@ -284,6 +293,12 @@ pub enum EventKind {
         error: String,
         /// For how long it is not tried again by itself, in milliseconds.
         wait_ms: u64,
+        /// The model that summed up in vain, if one did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<ModelId>,
+        /// What that cost.
+        #[serde(default)]
+        usage: Usage,
     },
     /// A request did not begin with the one before it, so that a provider's cache was of no use from there on.
     #[serde(rename = "prompt.prefix_break")]

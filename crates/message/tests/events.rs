@@ -57,12 +57,18 @@ fn kinds() -> Vec<EventKind> {
             tier: Some(Tier::Lite),
             round: 1,
             entries: 9,
+            tools: Some(4),
+            targets: vec![Tier::Flash, Tier::Pro],
+            must_answer: true,
         },
         EventKind::ModelCalled {
             model: model(),
             tier: None,
             round: 1,
             entries: 9,
+            tools: None,
+            targets: Vec::new(),
+            must_answer: false,
         },
         EventKind::ModelReplied {
             model: model(),
@@ -188,6 +194,8 @@ fn kinds() -> Vec<EventKind> {
             cause: CompactionTrigger::Manual,
             error: "the system prompt is too large".into(),
             wait_ms: 60_000,
+            model: Some(model()),
+            usage,
         },
         EventKind::PrefixBreak {
             cause: BreakCause::Compaction,

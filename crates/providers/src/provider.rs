@@ -129,6 +129,12 @@ pub trait Provider: Send + Sync {
         format!("provider {}", self.id())
     }
 
+    /// The body in which [`stream`](Self::stream) sends `request`, byte for byte; none if it sends nothing. By default none.
+    fn body(&self, request: &ModelRequest) -> Option<Bytes> {
+        let _ = request;
+        None
+    }
+
     /// Calls a model. Nothing is sent before the stream is polled; dropping it ends the call.
     fn stream(&self, request: ModelRequest) -> ReplyStream;
 }

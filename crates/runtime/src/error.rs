@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use tidegate_core::RunError;
 use tidegate_message::{ModelPolicy, ProviderId, TranscriptError};
-use tidegate_policy::{EventId, SessionId, UserId};
+use tidegate_policy::{Classification, EventId, SessionId, UserId};
 use tidegate_store::StoreError;
 
 /// An error of the runtime. What a model or tool does wrong is no such error: it ends up in the turn's report.
@@ -226,6 +226,64 @@ pub enum RuntimeError {
         "session {session} has a turn that was not finished; resume it, or say something new, and then try again"
     )]
     TurnOpen {
+        /// The session.
+        session: SessionId,
+    },
+    /// The session has no turn of this number.
+    #[error("session {session} has no turn {turn}; it has {turns}")]
+    UnknownTurn {
+        /// The session.
+        session: SessionId,
+        /// Which turn was asked for, from 1.
+        turn: u32,
+        /// How many turns it has.
+        turns: u32,
+    },
+    /// Nothing was sent to a model there.
+    #[error("session {session}: in turn {turn} no such request was sent to a model; {sent}")]
+    NothingSent {
+        /// The session.
+        session: SessionId,
+        /// The turn, from 1.
+        turn: u32,
+        /// What was sent.
+        sent: String,
+    },
+    /// Who asks may not read what the session has read.
+    #[error(
+        "session {session} holds {level} data, and user {reader} may read at most {clearance}, so what its models were sent is not shown\n  possible: have somebody with that clearance look, or raise clearance in [users.{reader}]"
+    )]
+    AboveReader {
+        /// The session.
+        session: SessionId,
+        /// Its level.
+        level: Classification,
+        /// Who asks.
+        reader: UserId,
+        /// What they may read.
+        clearance: Classification,
+    },
+    /// A rule of the owner's does not let it be shown.
+    #[error("session {session}: the rule {rule} does not let user {reader} see what its models were sent")]
+    NotToBeShown {
+        /// The session.
+        session: SessionId,
+        /// Who asks.
+        reader: UserId,
+        /// The rule.
+        rule: String,
+    },
+    /// The caller's system message may not enter the session.
+    #[error("{explanation}")]
+    SystemMessageRefused {
+        /// Why, for people.
+        explanation: String,
+    },
+    /// A stored session has a system message of its own already.
+    #[error(
+        "session {session} has begun with another system message or none, and keeps it; begin a new session for this one"
+    )]
+    OtherSystemMessage {
         /// The session.
         session: SessionId,
     },

@@ -38,6 +38,8 @@ struct Call {
     tier: Option<Tier>,
     round: u32,
     tools: Arc<ToolSet>,
+    /// The tiers that one of the tools switches to.
+    targets: Vec<Tier>,
     tool_choice: ToolChoice,
     tries: Tries,
 }
@@ -92,6 +94,7 @@ impl Turn<'_> {
             tier,
             round,
             tools: self.session.tool_set(tier, &targets),
+            targets,
             tool_choice: if must_answer {
                 ToolChoice::None
             } else {
@@ -282,6 +285,9 @@ impl Turn<'_> {
             tier: call.tier,
             round: call.round,
             entries: u64::try_from(history.len()).unwrap_or(u64::MAX),
+            tools: u64::try_from(self.session.record.session.tools.len()).ok(),
+            targets: call.targets.clone(),
+            must_answer: call.tool_choice == ToolChoice::None,
         });
         let request = ModelRequest {
             model: model.name().into(),

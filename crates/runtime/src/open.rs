@@ -3,9 +3,9 @@
 use crate::config::LOCAL_USER;
 use crate::file_labels::StoredLabels;
 use crate::memory::{StoredOwners, purge_session};
-use crate::project_file::FoundProjectFile;
 use crate::runtime::{Shared, find};
 use crate::session::{Session, SessionParts};
+use crate::start::Start;
 use crate::{Runtime, RuntimeError, ids, project_file, prompt};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use tidegate_message::{
     Entry, EntrySeq, EventKind, ModelPolicy, Tier, ToolSpec, Transcript, TranscriptError,
 };
 use tidegate_policy::{
-    Caller, Classification, ContextFlow, Flow, Hook, HostRules, Label, PathRules, ResetFlow, Role,
-    SessionFacts, SessionId, SessionName, Taint, UserId,
+    Caller, Classification, Flow, Hook, HostRules, Label, PathRules, ResetFlow, Role, SessionFacts,
+    SessionId, SessionName, UserId,
 };
-use tidegate_prompt::{Cooldown, ProjectFile};
+use tidegate_prompt::Cooldown;
 use tidegate_store::{NewEvent, NewSession, Segment, SessionPatch, SessionRecord, SessionState, Write};
 use tidegate_tools::Registry;
 
@@ -48,6 +48,19 @@ pub struct SessionRequest {
     pub workspace: Option<PathBuf>,
     /// How its model is chosen. Default: as it was; for a new session the configured policy.
     pub model_policy: Option<ModelPolicy>,
+    /// What is to stand in its system prompt, after what the program says of itself. Default: nothing; a session that is
+    /// there keeps what it began with.
+    pub system_message: Option<SystemMessage>,
+}
+
+/// What a caller wants to stand in a session's system prompt. It speaks with the voice of the system: give nothing here
+/// that the owner does not stand for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SystemMessage {
+    /// The text: never read as a template.
+    pub text: String,
+    /// Its label. The session begins with it.
+    pub label: Label,
 }
 
 impl SessionRequest {
@@ -58,6 +71,7 @@ impl SessionRequest {
             user: UserId::new(LOCAL_USER),
             workspace: None,
             model_policy: None,
+            system_message: None,
         }
     }
 
@@ -65,6 +79,16 @@ impl SessionRequest {
     #[must_use]
     pub fn workspace(mut self, folder: impl Into<PathBuf>) -> Self {
         self.workspace = Some(folder.into());
+        self
+    }
+
+    /// With this text of the owner's, of this level, in the system prompt.
+    #[must_use]
+    pub fn system_message(mut self, text: impl Into<String>, level: Classification) -> Self {
+        self.system_message = Some(SystemMessage {
+            text: text.into(),
+            label: Label::trusted(level),
+        });
         self
     }
 
@@ -80,7 +104,8 @@ impl Runtime {
     /// Opens a session for use: nobody else can until it is dropped.
     ///
     /// # Errors
-    /// If it is unknown, in use, belongs to another workspace, or has no model to start with.
+    /// If it is unknown, in use, belongs to another workspace, began with another system message than is asked for, or
+    /// has no model to start with.
     pub async fn session(&self, request: SessionRequest) -> Result<Session, RuntimeError> {
         let shared = &self.shared;
         let existing = match &request.which {
@@ -118,6 +143,11 @@ async fn reopen(
                 given,
             });
         }
+    }
+    if let Some(message) = &request.system_message
+        && !prompt::has_message(&record.session.system_prompt, message)
+    {
+        return Err(RuntimeError::OtherSystemMessage { session: id });
     }
     let policy = request
         .model_policy
@@ -186,12 +216,19 @@ async fn reopen(
     }))
 }
 
-/// The transcript of a session's last segment: what it begins with, and what was said since.
+/// The transcript of a session's last segment.
 fn current(entries: Vec<Arc<Entry>>, segment: Option<&Segment>) -> Result<Transcript, TranscriptError> {
-    let Some(segment) = segment else {
-        return Transcript::from_entries(entries);
-    };
     let last = entries.last().map_or(EntrySeq(0), |entry| entry.seq);
+    let mut transcript = Transcript::from_entries(of_segment(entries, segment))?;
+    transcript.reserve_through(last);
+    Ok(transcript)
+}
+
+/// The entries of a segment: what it begins with, and all that was stored since.
+pub(crate) fn of_segment(entries: Vec<Arc<Entry>>, segment: Option<&Segment>) -> Vec<Arc<Entry>> {
+    let Some(segment) = segment else {
+        return entries;
+    };
     let stored: BTreeMap<EntrySeq, &Arc<Entry>> = entries.iter().map(|entry| (entry.seq, entry)).collect();
     let first = segment
         .made
@@ -199,9 +236,7 @@ fn current(entries: Vec<Arc<Entry>>, segment: Option<&Segment>) -> Result<Transc
         .iter()
         .filter_map(|seq| stored.get(seq).copied());
     let since = entries.iter().filter(|entry| entry.seq > segment.through);
-    let mut transcript = Transcript::from_entries(first.chain(since).cloned().collect())?;
-    transcript.reserve_through(last);
-    Ok(transcript)
+    first.chain(since).cloned().collect()
 }
 
 /// The tier the session's last turn had come to. A machine that cannot be read says nothing of it, and is an error
@@ -250,18 +285,21 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
             name
         }
     };
+    let caller = Caller {
+        user: Some(request.user.as_str()),
+        role: Some(role),
+        session_name: name.as_ref().map(SessionName::as_str),
+        channel: None,
+        attended: false,
+    };
     let mut start = Start::default();
+    let system_message = match &request.system_message {
+        Some(message) => Some(start.system_message(shared, clearance, caller, message)?),
+        None => None,
+    };
+    let system_message = system_message.as_deref().map(|text| (text, start.taint.label()));
     let approved = match project_file::find(shared, &workspace).await? {
-        Some(found) if found.is_approved => {
-            let caller = Caller {
-                user: Some(request.user.as_str()),
-                role: Some(role),
-                session_name: name.as_ref().map(SessionName::as_str),
-                channel: None,
-                attended: false,
-            };
-            start.approved(shared, clearance, caller, &found)?
-        }
+        Some(found) if found.is_approved => start.approved(shared, clearance, caller, &found)?,
         Some(found) => {
             start.project_file = Some(found);
             None
@@ -270,7 +308,7 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
     };
     let label = start.taint.label();
     let system_prompt =
-        prompt::system_prompt(shared, approved.as_ref().map(|file| (file, label)), None)?.text;
+        prompt::system_prompt(shared, approved.as_ref().map(|file| (file, label)), system_message)?.text;
     let mut session = NewSession {
         id,
         // A name that moves is still the other's when this one is made.
@@ -326,69 +364,6 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
         log: Vec::new(),
         tools_before: usize::MAX,
     }))
-}
-
-/// What a new session begins with beside what was asked for.
-#[derive(Default)]
-struct Start {
-    taint: Taint,
-    events: Vec<NewEvent>,
-    /// For the first turn.
-    project_file: Option<FoundProjectFile>,
-}
-
-impl Start {
-    /// Judges an approved project file on its way into the system prompt, and gives it as it may enter.
-    fn approved(
-        &mut self,
-        shared: &Shared,
-        clearance: Classification,
-        caller: Caller<'_>,
-        found: &FoundProjectFile,
-    ) -> Result<Option<ProjectFile>, RuntimeError> {
-        let texts = [found.text.as_str()];
-        let flow = ContextFlow {
-            what: &format!("the project file {}", found.name),
-            label: found.label,
-            texts: Some(&texts),
-        };
-        let facts = SessionFacts {
-            taint: &self.taint,
-            clearance,
-            bumper: None,
-            caller,
-        };
-        let evaluation = shared.gate.judge(Flow::Context(&flow), facts);
-        let redactor = shared
-            .gate
-            .redactor(&evaluation)
-            .map_err(RuntimeError::Redaction)?;
-        let text = redactor.text(&found.text).text;
-        let allowed = evaluation.is_allowed();
-        let from = self.taint.label();
-        self.taint.raise(evaluation.taint_after, found.origin(), 0);
-        let to = self.taint.label();
-        let judged = EventKind::FlowJudged {
-            call: None,
-            tool: None,
-            evaluation,
-        };
-        let raised = (from != to).then(|| EventKind::TaintRaised {
-            from,
-            to,
-            origin: found.origin(),
-        });
-        let kinds = [Some(judged), raised].into_iter().flatten();
-        self.events.extend(kinds.map(|kind| NewEvent {
-            turn: None,
-            label: to,
-            kind,
-        }));
-        if !allowed {
-            return Ok(None);
-        }
-        Ok(ProjectFile::new(&shared.templates, &found.name, &text)?)
-    }
 }
 
 /// Asks the owner's rules whether a session may be reset, and records the answer with it.

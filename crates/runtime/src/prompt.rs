@@ -1,12 +1,13 @@
 //! What prompts are made of here: the templates, and the system prompt of a session.
 
 use crate::config::{FilePlace, Loaded, TrustedFiles};
+use crate::open::SystemMessage;
 use crate::runtime::Shared;
 use crate::{DataFolder, RuntimeError};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tidegate_policy::Label;
-use tidegate_prompt::{Fact, ProjectFile, SessionDate, SystemPrompt, SystemPromptInput, Templates};
+use tidegate_prompt::{Fact, ProjectFile, SessionDate, SystemPrompt, SystemPromptInput, Templates, sanitise};
 
 /// The folder of templates that the configuration names, if it names one.
 pub(crate) fn templates_folder(loaded: &Loaded) -> Option<PathBuf> {
@@ -50,7 +51,7 @@ pub(crate) fn templates(loaded: &Loaded, data: &DataFolder) -> Result<Templates,
 }
 
 /// The template files in a folder, by name.
-fn template_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+pub(crate) fn template_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for found in std::fs::read_dir(folder)? {
         let path = found?.path();
@@ -69,6 +70,11 @@ fn unusable(path: &Path, cause: std::io::Error) -> RuntimeError {
         hint: "name a folder of .j2 files in templates_dir of [prompt], or leave it out",
         cause,
     }
+}
+
+/// Whether a system prompt was built with this message.
+pub(crate) fn has_message(system_prompt: &str, message: &SystemMessage) -> bool {
+    system_prompt.contains(&*sanitise(message.text.trim()))
 }
 
 /// The system prompt of a session that begins today.

@@ -5,7 +5,7 @@ use crate::config::{Configuration, SecretSettings};
 use crate::private_file::{self, Unusable};
 use secrecy::SecretString;
 use std::path::Path;
-use tidegate_policy::{Scrubber, SecretName, SecretScope, SecretScopes, SecretValues};
+use tidegate_policy::{Scrubbed, Scrubber, SecretName, SecretScope, SecretScopes, SecretValues};
 
 /// What all sessions share of secrets.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +18,17 @@ impl Secrets {
     pub(crate) fn new(values: SecretValues) -> Self {
         let scrubber = values.names().next().is_some().then(|| values.scrubber());
         Self { values, scrubber }
+    }
+
+    /// The text without the value of any secret, and which ones were in it.
+    pub(crate) fn scrubbed(&self, text: String) -> Scrubbed {
+        match &self.scrubber {
+            Some(scrubber) => scrubber.text(&text),
+            None => Scrubbed {
+                text,
+                names: Vec::new(),
+            },
+        }
     }
 
     /// The text without the value of any secret, in whatever form.

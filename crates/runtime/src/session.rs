@@ -290,15 +290,10 @@ impl Session {
     /// be changed. The same for the same tier, so that going back finds the provider's cache.
     pub(crate) fn tool_set(&mut self, tier: Option<Tier>, targets: &[Tier]) -> Arc<ToolSet> {
         let tools = &self.record.session.tools;
-        let set = self.tool_sets.entry(tier).or_insert_with(|| {
-            let mut specs: Vec<ToolSpec> = tools.clone();
-            if !targets.is_empty() {
-                let switch = tidegate_tools::new_cognitive_level(targets);
-                let place = specs.partition_point(|spec| spec.name < switch.name);
-                specs.insert(place, switch);
-            }
-            Arc::new(ToolSet::new(specs))
-        });
+        let set = self
+            .tool_sets
+            .entry(tier)
+            .or_insert_with(|| Arc::new(ToolSet::new(with_switch(tools, targets))));
         Arc::clone(set)
     }
 
@@ -322,6 +317,17 @@ impl Session {
     pub(crate) fn policy(&self) -> &ModelPolicy {
         &self.record.session.model_policy
     }
+}
+
+/// The tools with the one that switches to another of the tiers in `targets`, if there are any.
+pub(crate) fn with_switch(tools: &[ToolSpec], targets: &[Tier]) -> Vec<ToolSpec> {
+    let mut specs = tools.to_vec();
+    if !targets.is_empty() {
+        let switch = tidegate_tools::new_cognitive_level(targets);
+        let place = specs.partition_point(|spec| spec.name < switch.name);
+        specs.insert(place, switch);
+    }
+    specs
 }
 
 /// About how many tokens a tool has as it is sent.

@@ -22,7 +22,7 @@ use crate::{CancelToken, Observer, RuntimeError, Session, Signal, TurnOptions, T
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tidegate_core::{Advance, Failure, Outcome, Run, Step, ToolFacts};
-use tidegate_message::{Body, EventKind, ModelId, ToolResult, TurnStatus, UserMessage};
+use tidegate_message::{Body, EventKind, ModelId, ToolResult, TurnStatus, Usage, UserMessage};
 use tidegate_policy::{ApprovalId, CallId, Label, Origin, SessionFacts, ToolName, TurnId};
 use tidegate_store::{ApprovalRecord, CallState, MemoryRecord, SessionPatch, SessionState, Write};
 use tidegate_tools::Registry;
@@ -50,7 +50,16 @@ pub(crate) struct Turn<'a> {
     overflowed: bool,
     /// The memories that ride on its message.
     recalled: Vec<MemoryRecord>,
+    /// What making the conversation shorter has cost.
+    summed_up: Usage,
+    /// How many passes may still be made to make the conversation shorter before a request.
+    passes_left: u32,
+    /// How many entries the transcript had when its size was last looked at.
+    measured: usize,
 }
+
+/// Passes a turn in which its conversation is made shorter before requests; one more is for an overflow.
+const MOST_PASSES: u32 = 3;
 
 struct Facts<'a>(&'a Registry);
 
@@ -241,6 +250,9 @@ impl<'a> Turn<'a> {
             time,
             overflowed: false,
             recalled: Vec::new(),
+            summed_up: Usage::default(),
+            passes_left: MOST_PASSES,
+            measured: 0,
         }
     }
 
@@ -260,9 +272,13 @@ impl<'a> Turn<'a> {
                     must_answer,
                 } => {
                     let (time, cancel) = (self.time, self.cancel.clone());
-                    let ended = time
-                        .limits(&cancel, self.call_model(tier, round, must_answer))
-                        .await?;
+                    let called = async {
+                        match self.make_room().await? {
+                            Some(failure) => Ok(ModelEnd::Failed(failure)),
+                            None => self.call_model(tier, round, must_answer).await,
+                        }
+                    };
+                    let ended = time.limits(&cancel, called).await?;
                     // What was said meanwhile is heard before the turn can end.
                     self.take_steering()?;
                     match ended {
@@ -389,6 +405,7 @@ impl<'a> Turn<'a> {
                 }
             }
         }
+        outcome.usage += self.summed_up;
         self.note(outcome.event());
         let id = self.session.id();
         let mut writes = self.give_up_approvals().await?;

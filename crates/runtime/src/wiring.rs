@@ -123,6 +123,21 @@ impl Runtime {
             .configuration(configuration.clone()))
     }
 
+    /// The same with the values of secrets, to be taken out of what is shown of sessions: for
+    /// [`system_prompt`](Self::system_prompt) and [`sent_request`](Self::sent_request).
+    ///
+    /// # Errors
+    /// If the store cannot be opened, or a secret cannot be read: what it is could be shown then.
+    pub fn showing(
+        loaded: &Loaded,
+        data: &DataFolder,
+        variables: &[(String, String)],
+    ) -> Result<RuntimeBuilder, RuntimeError> {
+        let base = loaded.file.as_ref().and_then(|file| file.path.parent());
+        let values = secrets::values(&loaded.configuration, base, variables)?;
+        Ok(Self::judging(loaded, data, variables)?.secret_values(values))
+    }
+
     /// What keeps the configured providers from being set up here and now: keys that are not there, scenarios
     /// that cannot be played or that nobody trusts; and templates that cannot be used. [`open`](Self::open) fails with the first of them.
     pub fn missing(loaded: &Loaded, data: &DataFolder, variables: &[(String, String)]) -> Vec<RuntimeError> {

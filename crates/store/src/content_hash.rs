@@ -20,7 +20,7 @@ const STRUCTURAL: [&str; 24] = [
     "kind", "call", "unknown_calls", "approval",
     "flow", "decision", "rule", "outcome",
     "classification", "integrity", "clearance", "from", "to",
-    "model", "tier", "finish", "class",
+    "model", "tier", "targets", "finish", "class",
     "status", "limit", "warning",
     "cause", "summary", "part", "words_alone",
 ];

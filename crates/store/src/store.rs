@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use tidegate_message::{Entry, ToolResult};
+use tidegate_message::{Entry, ToolResult, Usage};
 use tidegate_policy::{ApprovalId, CallId, EventId, SessionId, SessionName, SourceId, ToolName, TurnId};
 
 /// A boxed future that may move between threads.
@@ -266,6 +266,9 @@ pub enum Write {
     BeginSegment(SessionId, Box<NewSegment>),
     /// Notes how often compaction has failed, in place of what was noted before.
     CompactionRest(SessionId, CompactionRest),
+    /// Adds to what a session's model calls cost: of calls that leave no entry, to sum up say. Those of entries count by
+    /// themselves.
+    Spent(SessionId, Usage),
     /// Brings the search index of a session up to date; [`Store::search`] does by itself. A store without an index, or
     /// without the session, does nothing.
     IndexMessages(SessionId),

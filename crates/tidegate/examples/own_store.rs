@@ -44,6 +44,7 @@ struct Kept {
     notes: Vec<StoredNote>,
     segments: Vec<Segment>,
     rest: CompactionRest,
+    spent: Usage,
 }
 
 impl Memory {
@@ -241,6 +242,7 @@ impl State {
                 });
             }
             Write::CompactionRest(id, rest) => self.open(id)?.rest = rest,
+            Write::Spent(id, usage) => self.open(id)?.spent += usage,
             Write::IndexMessages(_) => {}
             Write::EraseSession(id) => {
                 let kept = self
@@ -376,6 +378,7 @@ impl Kept {
             notes: vec![],
             segments: vec![],
             rest: CompactionRest::default(),
+            spent: Usage::default(),
         }
     }
 
@@ -426,7 +429,7 @@ impl Kept {
     }
 
     fn summary(&self) -> SessionSummary {
-        let (mut usage, mut title) = (Usage::default(), None);
+        let (mut usage, mut title) = (self.spent, None);
         for entry in &self.entries {
             match &entry.body {
                 Body::Assistant(message) => usage += message.usage,

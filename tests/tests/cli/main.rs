@@ -16,6 +16,7 @@ mod harness;
 mod help;
 mod models;
 mod paths;
+mod prompt;
 mod run;
 mod secrets;
 mod sessions;

@@ -3,7 +3,7 @@
 use crate::scenario::Place;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
-use tidegate_tests::crash::{Errand, Finished, Kill};
+use tidegate_tests::crash::{Errand, Finished, Kill, Work};
 
 /// How a run of the child ended.
 pub(crate) enum Ended {
@@ -23,6 +23,8 @@ pub(crate) fn errand(place: &Place, base_url: String, task: &str) -> Errand {
         task: task.to_owned(),
         resume: false,
         approve: false,
+        work: Work::Task,
+        window: None,
         kill: None,
     }
 }

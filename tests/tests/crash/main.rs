@@ -11,5 +11,6 @@
 mod checks;
 mod child;
 mod program;
+mod prompts;
 mod scenario;
 mod steps;

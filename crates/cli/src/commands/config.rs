@@ -25,7 +25,7 @@ pub(crate) fn run(global: &Global, command: ConfigCommand) -> anyhow::Result<Exi
         }
         ConfigCommand::Trust { file } => {
             let data = environment::data_folder(global)?;
-            let trusted = TrustedFiles::in_folder(data.root()).trust_with_scenarios(&file)?;
+            let trusted = TrustedFiles::in_folder(data.root()).trust_with_named(&file)?;
             let trusted: Vec<String> = trusted.iter().map(|file| file.display().to_string()).collect();
             if global.json {
                 output::json(&serde_json::json!({ "trusted": trusted }))?;

@@ -171,7 +171,7 @@ struct ShownSegment {
 }
 
 /// Percent of the input that was read from a cache; none if there was no input.
-fn cache_share(usage: Usage) -> Option<u64> {
+pub(super) fn cache_share(usage: Usage) -> Option<u64> {
     usage.cache_read.saturating_mul(100).checked_div(usage.input())
 }
 

@@ -1,8 +1,10 @@
 //! The provider.
 
+use super::encode::encode_request;
 use super::endpoint::{self, Endpoint};
 use super::exchange::Exchange;
 use crate::{ModelRequest, Provider, ProviderError, ReplyStream};
+use bytes::Bytes;
 use futures::stream::{self, StreamExt};
 use secrecy::SecretString;
 use std::fmt;
@@ -104,6 +106,10 @@ impl Provider for OpenAi {
     /// The address and a hash of the key.
     fn account(&self) -> String {
         self.endpoint.account()
+    }
+
+    fn body(&self, request: &ModelRequest) -> Option<Bytes> {
+        Some(encode_request(self.endpoint.id(), request))
     }
 
     fn stream(&self, request: ModelRequest) -> ReplyStream {

@@ -81,19 +81,32 @@ impl TrustedFiles {
         Ok(canonical)
     }
 
-    /// Trusts the file at `path` as it is now and, if it is a `tidegate.toml`, the scenario files it names that lie
-    /// where it says. Gives their canonical paths.
+    /// Trusts the file at `path` as it is now and, if it is a `tidegate.toml`, the files it names that lie where it says:
+    /// scenarios, and the templates in its `templates_dir`. Gives their canonical paths.
     ///
     /// # Errors
     /// If a file cannot be read, or the list not written.
-    pub fn trust_with_scenarios(&self, path: &Path) -> Result<Vec<PathBuf>, TrustError> {
+    pub fn trust_with_named(&self, path: &Path) -> Result<Vec<PathBuf>, TrustError> {
         let canonical = self.trust(path)?;
         let folder = canonical.parent().unwrap_or_else(|| Path::new("/")).to_path_buf();
         let text = std::fs::read_to_string(&canonical).unwrap_or_default();
         let mut trusted = vec![canonical];
-        for scenario in scenarios_of(&text) {
-            let file = folder.join(scenario);
-            if file.is_file() {
+        for named in named_in(&text) {
+            let files = match named {
+                Named::Scenario(file) => vec![folder.join(file)],
+                Named::Templates(dir) => {
+                    let dir = folder.join(dir);
+                    if !dir.is_dir() {
+                        continue;
+                    }
+                    let unreadable = |cause| TrustError::Unreadable {
+                        file: dir.clone(),
+                        cause,
+                    };
+                    crate::prompt::template_files(&dir).map_err(unreadable)?
+                }
+            };
+            for file in files.into_iter().filter(|file| file.is_file()) {
                 trusted.push(self.trust(&file)?);
             }
         }
@@ -140,16 +153,30 @@ impl TrustedFiles {
     }
 }
 
-/// The scenario files that a configuration names; none of a text that is no configuration.
-fn scenarios_of(text: &str) -> Vec<String> {
+/// What a configuration names.
+enum Named {
+    Scenario(String),
+    Templates(String),
+}
+
+/// What a configuration names; nothing of a text that is no configuration.
+fn named_in(text: &str) -> Vec<Named> {
     let table: toml::Table = toml::from_str(text).unwrap_or_default();
     let providers = table.get("providers").and_then(toml::Value::as_table);
-    providers
+    let scenarios = providers
         .into_iter()
         .flatten()
         .filter_map(|(_, provider)| provider.get("scenario")?.as_str())
-        .filter(|scenario| !scenario.is_empty())
-        .map(str::to_owned)
+        .map(|file| Named::Scenario(file.to_owned()));
+    let templates = table
+        .get("prompt")
+        .and_then(|prompt| prompt.get("templates_dir")?.as_str())
+        .map(|dir| Named::Templates(dir.to_owned()));
+    scenarios
+        .chain(templates)
+        .filter(|named| match named {
+            Named::Scenario(path) | Named::Templates(path) => !path.is_empty(),
+        })
         .collect()
 }
 

@@ -85,7 +85,9 @@ impl<'a> Turn<'a> {
         }
         let step = begun?;
         this.session.project_file = None;
-        if matches!(context.compaction, CompactionReport::Done(_)) {
+        this.measured = this.session.transcript.entries().len();
+        if let CompactionReport::Done(outcome) = &context.compaction {
+            this.passes_left = this.passes_left.saturating_sub(outcome.passes);
             this.session.rest = Cooldown::default();
             this.session.announced.push(PrefixBreakCause::Compaction);
         }
@@ -220,7 +222,13 @@ impl<'a> Turn<'a> {
                             builder.compacted(outcome, None)?;
                         }
                         Err(PromptError::TooLarge(too_large)) => {
-                            writes.push(self.compaction_failed(CompactionCause::Threshold, &too_large));
+                            let summed_up = summed_up.take().unwrap_or_default();
+                            self.passes_left = self.passes_left.saturating_sub(too_large.passes);
+                            writes.extend(self.compaction_failed(
+                                CompactionCause::Threshold,
+                                &too_large,
+                                summed_up,
+                            ));
                             if !too_large.fits() {
                                 return Ok(Built::TooLarge { too_large, writes });
                             }

@@ -4,7 +4,7 @@ use super::Turn;
 use crate::{RuntimeError, Session, TurnOptions, ids};
 use futures::StreamExt as _;
 use std::sync::Arc;
-use tidegate_core::Step;
+use tidegate_core::{Failure, Step};
 use tidegate_message::{
     Author, Body, CompactionTrigger, Entry, EntrySeq, EventKind, ModelId, ReplyPart, SummaryBy, Transcript,
     Usage, UserMessage,
@@ -63,16 +63,44 @@ impl<'a> Turn<'a> {
         if std::mem::replace(&mut self.overflowed, true) {
             return Ok(None);
         }
-        let turn = self.turn;
-        let entries = self.session.transcript.entries().iter();
-        let current = entries
-            .filter(|entry| entry.turn == turn)
-            .find(|entry| matches!(&entry.body, Body::User(message) if message.author == Author::Person))
-            .map(|entry| entry.seq);
+        let current = self.current_message();
         Ok(match self.shorten(CompactionCause::Overflow, current, 1).await? {
             Ok(_) => Some(self.step()?),
             Err(_) => None,
         })
+    }
+
+    /// Looks at the size of the next request, and makes the conversation shorter if it has reached the threshold: also
+    /// between the rounds of a turn, where a tool has brought much. What the turn ends with, if the request cannot be
+    /// sent.
+    pub(super) async fn make_room(&mut self) -> Result<Option<Failure>, RuntimeError> {
+        let entries = self.session.transcript.entries();
+        if std::mem::replace(&mut self.measured, entries.len()) == entries.len() {
+            return Ok(None);
+        }
+        let window = self.session.window(self.run.routing().current());
+        let tokens = self.session.tokens_of(entries);
+        let rests = self.session.rest.remaining_ms(now_ms()) > 0;
+        let is_over = tokens >= window.threshold && !rests;
+        // After the last pass only what does not fit at all is looked at again, to say what is in the way.
+        if !is_over || (self.passes_left == 0 && tokens < window.tokens) {
+            return Ok(None);
+        }
+        let (current, passes) = (self.current_message(), self.passes_left);
+        let made = self.shorten(CompactionCause::Threshold, current, passes).await?;
+        Ok(match made {
+            Err(too_large) if !too_large.fits() => Some(Failure::error(too_large.to_string())),
+            Ok(_) | Err(_) => None,
+        })
+    }
+
+    /// The message that this turn is about.
+    fn current_message(&self) -> Option<EntrySeq> {
+        let entries = self.session.transcript.entries().iter();
+        entries
+            .filter(|entry| entry.turn == self.turn)
+            .find(|entry| matches!(&entry.body, Body::User(message) if message.author == Author::Person))
+            .map(|entry| entry.seq)
     }
 
     /// Makes the conversation shorter, outside of the beginning of a turn.
@@ -112,6 +140,7 @@ impl<'a> Turn<'a> {
         let summed_up = self.sum_up(&mut compaction).await?;
         match compaction.finish() {
             Ok(outcome) => {
+                self.passes_left = self.passes_left.saturating_sub(outcome.passes);
                 let outcome = renumbered(outcome, &before, self.session.id())?;
                 self.keep_provenance();
                 let mut writes = vec![Write::Append(self.session.id(), outcome.added.clone())];
@@ -119,12 +148,14 @@ impl<'a> Turn<'a> {
                 self.commit(writes).await?;
                 self.session.rest = Cooldown::default();
                 self.session.announced.push(PrefixBreakCause::Compaction);
+                self.measured = outcome.transcript.entries().len();
                 self.session.transcript = outcome.transcript;
                 Ok(Ok(sizes(&outcome.progress)))
             }
             Err(PromptError::TooLarge(too_large)) => {
-                let rest = self.compaction_failed(cause, &too_large);
-                self.commit(vec![rest]).await?;
+                self.passes_left = self.passes_left.saturating_sub(too_large.passes);
+                let writes = self.compaction_failed(cause, &too_large, summed_up);
+                self.commit(writes).await?;
                 Ok(Err(too_large))
             }
             Err(error) => Err(error.into()),
@@ -297,14 +328,15 @@ impl<'a> Turn<'a> {
             Some(SummaryOrigin::Model) => (Some(SummaryBy::Model), None),
             Some(SummaryOrigin::Plain { reason }) => (Some(SummaryBy::Plain), Some(reason.clone())),
         };
+        let SummedUp { model, usage } = summed_up;
         self.note_of(
             outcome.label,
             EventKind::CompactionFinished {
                 cause: trigger(cause),
                 summary,
                 reason,
-                model: summed_up.model,
-                usage: summed_up.usage,
+                model,
+                usage,
                 messages_before: sizes.messages_before,
                 messages_after: sizes.messages_after,
                 tokens_before: sizes.tokens_before,
@@ -319,14 +351,26 @@ impl<'a> Turn<'a> {
             sizes,
         };
         let mut writes = vec![Write::BeginSegment(id, Box::new(segment))];
+        writes.extend(self.spent(usage));
         if self.session.rest != Cooldown::default() {
             writes.push(Write::CompactionRest(id, CompactionRest::default()));
         }
         writes
     }
 
+    /// Counts in what summing up cost: it leaves no entry.
+    fn spent(&mut self, usage: Usage) -> Option<Write> {
+        self.summed_up += usage;
+        (usage != Usage::default()).then(|| Write::Spent(self.session.id(), usage))
+    }
+
     /// Notes that a compaction came to nothing, and lets it rest.
-    pub(super) fn compaction_failed(&mut self, cause: CompactionCause, too_large: &TooLarge) -> Write {
+    pub(super) fn compaction_failed(
+        &mut self,
+        cause: CompactionCause,
+        too_large: &TooLarge,
+        summed_up: SummedUp,
+    ) -> Vec<Write> {
         // What somebody asks for in vain does not keep the program from trying when it has to.
         let (now_ms, rest) = (now_ms(), self.session.rest);
         if cause != CompactionCause::Manual {
@@ -337,12 +381,16 @@ impl<'a> Turn<'a> {
             cause: trigger(cause),
             error: too_large.to_string(),
             wait_ms: rest.remaining_ms(now_ms),
+            model: summed_up.model,
+            usage: summed_up.usage,
         });
         let rest = CompactionRest {
             failures: rest.failures,
             failed_at_ms: rest.failed_at_ms,
         };
-        Write::CompactionRest(self.session.id(), rest)
+        let mut writes = vec![Write::CompactionRest(self.session.id(), rest)];
+        writes.extend(self.spent(summed_up.usage));
+        writes
     }
 
     /// Reads what was said into the ledger before some of it leaves the transcript: the owner's words and the results

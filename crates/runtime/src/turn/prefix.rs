@@ -150,7 +150,7 @@ impl Session {
     }
 
     /// About how many tokens a request of these entries has.
-    fn tokens_of(&self, entries: &[Arc<Entry>]) -> u64 {
+    pub(super) fn tokens_of(&self, entries: &[Arc<Entry>]) -> u64 {
         let fixed = Fixed {
             system: estimate_text(&self.record.session.system_prompt),
             tools: self.tools_tokens,

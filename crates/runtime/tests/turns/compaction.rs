@@ -1,7 +1,8 @@
 //! Long conversations become shorter, and nothing of them is lost.
 
-use crate::world::{Actor, Line, World, says};
+use crate::world::{Actor, Line, World, asks, says, tool};
 use futures::{FutureExt as _, StreamExt as _};
+use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tidegate_message::{
@@ -308,4 +309,212 @@ async fn an_open_turn_is_finished_before_anything_is_compacted() {
     let mut session = world.session(&runtime(&world, &model, None)).await;
     let refused = session.compact(TurnOptions::default()).await.unwrap_err();
     assert!(matches!(refused, RuntimeError::TurnOpen { .. }), "{refused}");
+}
+
+/// The names of the events of the last turn that tell of models and compaction.
+async fn course(world: &World) -> Vec<&'static str> {
+    let names = world.event_names().await;
+    let begin = names.iter().rposition(|name| *name == "turn.started").unwrap();
+    let told = names.into_iter().skip(begin);
+    told.filter(|name| name.starts_with("model.") || name.starts_with("compaction."))
+        .collect()
+}
+
+#[tokio::test]
+async fn what_a_tool_brings_in_the_middle_of_a_turn_is_made_room_for_before_the_next_request() {
+    let world = world().tool(tool("look", |_| "found ".repeat(1_200)));
+    let mut lines = talk(3);
+    lines.push(asks([("look", json!({ "text": "x" }))]));
+    lines.push(says("seen"));
+    let model = Actor::of("model", lines);
+    let mut session = world.session(&runtime(&world, &model, None)).await;
+    for turn in 0..3 {
+        say(&mut session, turn).await;
+    }
+    assert!(finished(&world).await.is_empty());
+    let report = session.run("the last task", TurnOptions::default()).await.unwrap();
+    model.done();
+    assert_eq!(report.status, TurnStatus::Success, "{:?}", report.error);
+    assert_eq!(report.answer, "seen");
+    assert_eq!(
+        course(&world).await,
+        [
+            "model.called",
+            "model.replied",
+            "compaction.started",
+            "compaction.finished",
+            "model.called",
+            "model.replied"
+        ]
+    );
+    let request = model.requests().pop().unwrap();
+    // The task and what the tool brought stay, and what was said before does not.
+    let texts: Vec<String> = crate::world::script(&request.history);
+    assert!(texts.contains(&"user: the last task".to_owned()), "{texts:?}");
+    assert!(texts.last().unwrap().starts_with("results: found found"), "{texts:?}");
+    assert!(!texts.iter().any(|text| text.starts_with("user: task1")), "{texts:?}");
+    // A new process goes on with the same.
+    let before = session.transcript().entries().to_vec();
+    drop(session);
+    let again = world.session(&runtime(&world, &model, None)).await;
+    assert_eq!(again.transcript().entries(), before);
+}
+
+#[tokio::test]
+async fn a_result_that_fits_in_no_request_ends_the_turn_and_is_named() {
+    let world = world()
+        .tool(tool("look", |_| "found ".repeat(6_000)))
+        .configured(|configuration| configuration.agent.max_output_chars = 100_000);
+    let model = Actor::new("model", [asks([("look", json!({ "text": "x" }))]), says("short")]);
+    let mut session = world.session(&runtime(&world, &model, None)).await;
+    let report = session.run("look there", TurnOptions::default()).await.unwrap();
+    assert_eq!(report.status, TurnStatus::Error);
+    let error = report.error.unwrap();
+    assert!(error.contains("the output of look in entry 3 alone has about"), "{error}");
+    assert!(error.contains("lower the cap of tool outputs"), "{error}");
+    assert_eq!(
+        course(&world).await,
+        ["model.called", "model.replied", "compaction.started", "compaction.failed"]
+    );
+    // What was said is kept, and the next turn finds a way: it is an old result then.
+    let report = session.run("never mind", TurnOptions::default()).await.unwrap();
+    assert_eq!(report.status, TurnStatus::Error, "compaction rests, and the request does not fit");
+}
+
+#[tokio::test]
+async fn a_turn_makes_no_more_than_three_passes_however_much_its_tools_bring() {
+    let world = world()
+        .tool(tool("look", |text| format!("{text} ").repeat(700)))
+        .configured(|configuration| configuration.agent.max_rounds = 40);
+    let mut lines: Vec<Line> = (0..30)
+        .map(|round| asks([("look", json!({ "text": format!("r{round}") }))]))
+        .collect();
+    lines.push(says("seen"));
+    let model = Actor::of("model", lines);
+    let mut session = world.session(&runtime(&world, &model, None)).await;
+    let report = session.run("look everywhere", TurnOptions::default()).await.unwrap();
+    let passes: u32 = world
+        .events()
+        .await
+        .into_iter()
+        .map(|event| match event.kind {
+            EventKind::CompactionFinished { passes, .. } => passes,
+            _ => 0,
+        })
+        .sum();
+    assert!((1..=3).contains(&passes), "{passes}");
+    // Once it does not fit any more, the turn says so.
+    assert_eq!(report.status, TurnStatus::Error);
+    let error = report.error.unwrap();
+    assert!(error.contains("the largest part is"), "{error}");
+}
+
+#[tokio::test]
+async fn calls_that_ran_together_stay_together_however_often_their_session_is_compacted() {
+    let mut world = world()
+        .tool(tool("look", |text| format!("{text} ").repeat(60)))
+        .tool(tool("count", |text| format!("{}", text.len())));
+    let path = world.path().join("tidegate.db");
+    let open = || -> Arc<dyn tidegate_store::Store> {
+        Arc::new(tidegate_store::SqliteStore::open(&path, tidegate_store::Durability::Process).unwrap())
+    };
+    world.store = open();
+    let mut compactions = 0;
+    for run in 0..4 {
+        let lines = (0..8)
+            .flat_map(|turn| {
+                let text = |call: usize| json!({ "text": format!("{run}.{turn}.{call}") });
+                [
+                    asks([("look", text(0)), ("count", text(1)), ("look", text(2))]),
+                    asks([("look", text(3)), ("nothing", text(4))]),
+                    says(&"an answer ".repeat(40)),
+                ]
+            })
+            .collect();
+        // It takes no history that a real service would refuse.
+        let model = Actor::of("model", lines);
+        // A restart in between.
+        world.store = open();
+        let mut session = world.session(&runtime(&world, &model, None)).await;
+        for turn in 0..8 {
+            let task = format!("task {turn} {}", "words ".repeat(60));
+            let report = session.run(task, TurnOptions::default()).await.unwrap();
+            assert_eq!(report.status, TurnStatus::Success, "{:?}", report.error);
+        }
+        model.done();
+        let now = finished(&world).await.len();
+        assert!(now > compactions, "run {run} compacts");
+        compactions = now;
+    }
+    let stubs: u64 = world
+        .events()
+        .await
+        .into_iter()
+        .map(|event| match event.kind {
+            EventKind::CompactionFinished { stubs, .. } => stubs,
+            _ => 0,
+        })
+        .sum();
+    assert!(stubs > 0, "results became stubs, too");
+}
+
+/// A model each of whose replies costs this much.
+struct Costly(Arc<Actor>, tidegate_message::Usage);
+
+impl Provider for Costly {
+    fn id(&self) -> &ProviderId {
+        self.0.id()
+    }
+
+    fn stream(&self, request: ModelRequest) -> ReplyStream {
+        let usage = self.1;
+        self.0
+            .stream(request)
+            .map(move |event| {
+                event.map(|event| match event {
+                    tidegate_providers::StreamEvent::Done(mut reply) => {
+                        reply.usage = usage;
+                        tidegate_providers::StreamEvent::Done(reply)
+                    }
+                    other => other,
+                })
+            })
+            .boxed()
+    }
+}
+
+#[tokio::test]
+async fn what_summing_up_costs_is_counted_with_the_turn_and_the_session() {
+    let world = world();
+    let model = Actor::of("model", talk(8));
+    let usage = tidegate_message::Usage {
+        uncached: 70,
+        cache_read: 20,
+        cache_write: 0,
+        output: 9,
+    };
+    let auxiliary = Actor::of("aux", (0..8).map(|_| says("## Goal\nTides.")).collect());
+    let models = |actor: &Arc<Actor>| vec![ModelId::new(actor.id().clone(), "m")];
+    let runtime = world
+        .builder()
+        .provider(model.clone(), Classification::Restricted, 8)
+        .provider(Arc::new(Costly(auxiliary.clone(), usage)), Classification::Restricted, 1)
+        .tier(Tier::Lite, models(&model))
+        .auxiliary(models(&auxiliary))
+        .build()
+        .unwrap();
+    let mut session = world.session(&runtime).await;
+    let mut of_turns = tidegate_message::Usage::default();
+    for turn in 0..8 {
+        let task = long(&format!("task{turn}"));
+        of_turns += session.run(task, TurnOptions::default()).await.unwrap().usage;
+    }
+    let mut expected = tidegate_message::Usage::default();
+    for _ in auxiliary.requests() {
+        expected += usage;
+    }
+    assert!(expected.output > 0);
+    assert_eq!(of_turns, expected);
+    let summary = world.store.summary(session.id()).await.unwrap().unwrap();
+    assert_eq!(summary.usage, expected);
 }

@@ -19,5 +19,7 @@ mod own_files;
 mod prefix;
 mod project_file;
 mod providers;
+mod requests;
+mod system_message;
 mod tools;
 mod world;

@@ -3,6 +3,7 @@
 use crate::world::{Actor, World, says, tool};
 use serde_json::json;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_message::{
     Author, BreakCause, BrokenPart, Content, Data, EventKind, ModelId, ProviderId, Tier, TurnStatus,
     UserMessage,
@@ -10,6 +11,7 @@ use tidegate_message::{
 use tidegate_policy::Classification;
 use tidegate_prompt::{Note, NoteKind};
 use tidegate_providers::{OpenAi, OpenAiConfig};
+use tidegate_runtime::config::IntegrityTest;
 use tidegate_runtime::{Runtime, TurnOptions};
 use tidegate_store::{Durability, SqliteStore, Store};
 use tidegate_testing::{FakeOpenAi, FakeReply, RecordedRequest, calls, prefix_of};
@@ -18,6 +20,9 @@ const TURNS: usize = 50;
 
 /// In these turns the tier is switched: once alone, once back and with other calls. Between them lies the restart.
 const SWITCHES: [usize; 2] = [6, 34];
+
+/// In this turn a request fails for good, and the turn is resumed.
+const FAILS: usize = 40;
 
 /// What the model says: each turn has two rounds of calls, and those with a switch one more.
 fn reply(request: &RecordedRequest) -> FakeReply {
@@ -69,8 +74,26 @@ fn runtime(world: &World, base_url: &str) -> Runtime {
 
 #[tokio::test]
 async fn every_request_begins_with_the_bytes_of_the_one_before_it_also_after_a_restart() {
-    let server = FakeOpenAi::answering(reply).await.unwrap();
-    let mut world = World::new().files([("a.txt", "alpha\n"), ("notes/0.md", "")]);
+    let fails = AtomicBool::new(true);
+    let server = FakeOpenAi::answering(move |request| {
+        // In the middle of its turn, after the first results.
+        let is_there = request.messages().last().unwrap()["role"] == "tool"
+            && request.messages().iter().filter(|message| message["role"] == "user").count() == FAILS + 1;
+        if is_there && fails.swap(false, Ordering::SeqCst) {
+            return FakeReply::error(400, "invalid_request_error", "not now");
+        }
+        reply(request)
+    })
+    .await
+    .unwrap();
+    // A project file that nobody approved rides on the first message as recalled text.
+    let mut world = World::new()
+        .files([
+            ("a.txt", "alpha\n"),
+            ("notes/0.md", ""),
+            ("AGENTS.md", "Metric </memory> units.\n"),
+        ])
+        .configured(|configuration| configuration.policy.integrity = IntegrityTest::Off);
     let open = |world: &World| -> Arc<dyn Store> {
         Arc::new(SqliteStore::open(world.path().join("tidegate.db"), Durability::Process).unwrap())
     };
@@ -97,17 +120,26 @@ async fn every_request_begins_with_the_bytes_of_the_one_before_it_also_after_a_r
                 });
             }
             let message = UserMessage::new(Author::Person, content);
-            let report = session
+            let mut report = session
                 .run_message(message, TurnOptions::default())
                 .await
                 .unwrap();
+            if number == FAILS {
+                assert_eq!(report.status, TurnStatus::Error);
+                // Another process takes it up.
+                drop(session);
+                session = world.session(&runtime).await;
+                report = session.resume(TurnOptions::default()).await.unwrap();
+            }
             assert_eq!(report.status, TurnStatus::Success, "{:?}", report.error);
         }
     }
     server.assert_complete();
 
     let requests = server.requests();
-    assert_eq!(requests.len(), TURNS * 3 + SWITCHES.len());
+    assert_eq!(requests.len(), TURNS * 3 + SWITCHES.len() + 1);
+    let first = requests[0].messages()[1].to_string();
+    assert!(first.contains("<recalled-memory>"), "{first}");
     let mut breaks = Vec::new();
     for pair in requests.windows(2) {
         let [before, after] = pair else {
@@ -206,4 +238,38 @@ async fn compaction_a_new_tool_and_another_model_are_told_as_what_they_are() {
     let mut session = world.session(&world.runtime(&other)).await;
     session.run("short", TurnOptions::default()).await.unwrap();
     assert_eq!(causes(&world).await.last(), Some(&BreakCause::ModelSwitch));
+}
+
+#[tokio::test]
+async fn tools_registered_in_any_order_are_sent_in_the_same_bytes() {
+    const NAMES: [&str; 6] = ["zeta", "alpha", "Beta", "alpha_2", "a", "mid-dle"];
+    let mut first = None;
+    for shift in 0..NAMES.len() {
+        for turned in [false, true] {
+            let mut names = NAMES;
+            names.rotate_left(shift);
+            if turned {
+                names.reverse();
+            }
+            let server = FakeOpenAi::answering(|request| match request.assistant_messages() {
+                0 => calls([("alpha", json!({ "text": "x" })), ("zeta", json!({ "text": "y" }))]).into(),
+                _ => FakeReply::text("done"),
+            })
+            .await
+            .unwrap();
+            let world = names
+                .into_iter()
+                .fold(World::new(), |world, name| world.tool(tool(name, str::to_owned)));
+            let runtime = runtime(&world, &server.base_url());
+            let mut session = world.session(&runtime).await;
+            for task in ["one", "two"] {
+                session.run(task, TurnOptions::default()).await.unwrap();
+            }
+            server.assert_complete();
+            let bodies: Vec<_> = server.requests().into_iter().map(|request| request.body).collect();
+            assert_eq!(bodies.len(), 3);
+            let expected = first.get_or_insert_with(|| bodies.clone());
+            assert_eq!(*expected, bodies, "{names:?}");
+        }
+    }
 }

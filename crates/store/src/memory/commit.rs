@@ -125,6 +125,10 @@ impl Commit<'_> {
                 self.undo_in(id, move |session| session.content.rest = before);
                 Ok(())
             }
+            Write::Spent(id, usage) => {
+                self.session(id)?.row.spend(usage);
+                Ok(())
+            }
             // Everything is looked at; and nothing is saved here to be searched.
             Write::IndexMessages(_) | Write::PurgeContext(_) => Ok(()),
             Write::EraseSession(id) => self.erase(id),

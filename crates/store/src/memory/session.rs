@@ -177,6 +177,11 @@ impl Row {
         Ok(())
     }
 
+    /// Counts in what a model call without an entry cost.
+    pub(super) fn spend(&mut self, usage: Usage) {
+        self.usage += usage;
+    }
+
     /// Counts an entry in that is about to be kept; it has to be the next one.
     pub(super) fn count(&mut self, entry: &Entry) -> Result<(), StoreError> {
         let expected = self.entries.saturating_add(1);

@@ -110,6 +110,10 @@ impl Commit<'_> {
                 let connection = self.connection;
                 segments::rest(connection, self.session(*session)?.number, *rest)
             }
+            Write::Spent(session, usage) => {
+                self.session(*session)?.spend(*usage);
+                Ok(())
+            }
             Write::IndexMessages(session) => search::bring_up_to_date(self.connection, *session),
             Write::PurgeContext(session) => {
                 let connection = self.connection;

@@ -208,6 +208,11 @@ impl OpenSession {
         Ok(())
     }
 
+    /// Counts in what a model call without an entry cost.
+    pub(crate) fn spend(&mut self, usage: Usage) {
+        self.usage += usage;
+    }
+
     /// Counts an entry in that is about to be stored; it has to be the next one.
     pub(crate) fn count(&mut self, entry: &Entry) -> Result<(), Failure> {
         let expected = self.entries.saturating_add(1);

@@ -63,6 +63,9 @@ fn every_kind() -> Vec<EventKind> {
             tier: Some(Tier::Lite),
             round: 1,
             entries: 3,
+            tools: Some(4),
+            targets: vec![Tier::Flash],
+            must_answer: true,
         },
         EventKind::ModelReplied {
             model: model(),
@@ -193,6 +196,8 @@ fn every_kind() -> Vec<EventKind> {
             cause: CompactionTrigger::Manual,
             error: marked("too large"),
             wait_ms: 60_000,
+            model: Some(model()),
+            usage: Usage::default(),
         },
         EventKind::PrefixBreak {
             cause: BreakCause::Compaction,

@@ -271,6 +271,7 @@ impl Model {
             | Write::TakeNotes(..)
             | Write::BeginSegment(..)
             | Write::CompactionRest(..)
+            | Write::Spent(..)
             | Write::IndexMessages(_) => return Err("not modelled"),
             Write::EraseSession(id) => {
                 let session = self.sessions.get_mut(id).ok_or("unknown")?;

@@ -13,14 +13,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_message::{ModelId, ProviderId, Tier};
 use tidegate_policy::Classification;
+use tidegate_prompt::{Note, NoteKind};
 use tidegate_providers::{OpenAi, OpenAiConfig};
-use tidegate_runtime::config::{Configuration, IntegrityTest, ToolSettings};
+use tidegate_runtime::config::{Configuration, IntegrityTest, ModelSettings, ToolSettings};
 use tidegate_runtime::{
     ApprovalAnswer, ApprovalRequest, Approver, DataFolder, Runtime, SessionRequest, TurnOptions, Which,
 };
 use tidegate_store::{Durability, SqliteStore, Store};
 use tidegate_testing::MeddledStore;
-use tidegate_tests::crash::{Errand, Finished, SESSION};
+use tidegate_tests::crash::{Errand, Finished, SESSION, Work};
 use tidegate_tools::{BoxFuture, CallContext, ToolError, TypedTool};
 
 /// Results longer than this are cut: short enough for a test file to be longer.
@@ -67,12 +68,24 @@ async fn run(errand: Errand) -> anyhow::Result<Finished> {
     configuration.policy.bumpers = false;
     // So is whose words a call comes from: what these calls return is UNTRUSTED.
     configuration.policy.integrity = IntegrityTest::Off;
+    if let Some(window) = errand.window {
+        for name in ["small", "large", "summary"] {
+            let settings = ModelSettings {
+                context_window: Some(window),
+                ..ModelSettings::default()
+            };
+            let id = ModelId::new(provider.clone(), name);
+            configuration.models.insert(id.to_string(), settings);
+        }
+        configuration.prompt.protect_last = 4;
+    }
     let shared: Arc<dyn Store> = store.clone();
     let runtime = Runtime::builder()
         .store(shared)
         .provider(Arc::new(OpenAi::new(config)), Classification::Restricted, 8)
         .tier(Tier::Lite, model("small"))
         .tier(Tier::Flash, model("large"))
+        .auxiliary(model("summary"))
         .tool(Arc::new(append(errand.ledger)))
         .configuration(configuration)
         .lock_folder(data.locks())
@@ -84,6 +97,26 @@ async fn run(errand: Errand) -> anyhow::Result<Finished> {
         approver: errand.approve.then_some(&Always as &dyn Approver),
         ..TurnOptions::default()
     };
+    let done = |commits| Finished {
+        answer: String::new(),
+        status: "success".to_owned(),
+        error: None,
+        commits,
+    };
+    match errand.work {
+        Work::Task => {}
+        Work::LeaveNote(text) => {
+            session.leave_note(Note::plain(NoteKind::Nudge { text })).await?;
+            return Ok(done(store.commits()));
+        }
+        Work::Compact => {
+            let compacted = session.compact(options).await?;
+            return Ok(Finished {
+                error: compacted.error,
+                ..done(store.commits())
+            });
+        }
+    }
     let report = if errand.resume && !session.transcript().entries().is_empty() {
         session.resume(options).await?
     } else {

@@ -2,7 +2,7 @@
 
 use super::made::*;
 use super::{Make, commit, read, refused};
-use tidegate_message::EntrySeq;
+use tidegate_message::{EntrySeq, Usage};
 use tidegate_policy::Label;
 use tidegate_store::{CompactionRest, NewNote, NewSegment, SegmentSizes, StoreError, Write};
 
@@ -130,6 +130,30 @@ pub(super) async fn rests_are_replaced(make: Make<'_>) {
         commit(&*store, vec![Write::CompactionRest(id, rest)]).await;
         assert_eq!(read(store.compaction_rest(id).await), rest);
     }
+}
+
+pub(super) async fn what_leaves_no_entry_is_counted(make: Make<'_>) {
+    let store = make().await;
+    let id = session(1);
+    let usage = |output| Usage {
+        uncached: 100,
+        cache_read: 20,
+        cache_write: 3,
+        output,
+    };
+    let total = async || read(store.summary(id).await).map(|summary| summary.usage);
+    commit(&*store, vec![create(1), Write::Spent(id, usage(4))]).await;
+    assert_eq!(total().await, Some(usage(4)));
+    let unknown = vec![
+        Write::Spent(id, usage(5)),
+        Write::Spent(session(9), usage(6)),
+    ];
+    refused(&*store, unknown).await;
+    assert_eq!(total().await, Some(usage(4)), "nothing is counted of a commit that did not happen");
+    commit(&*store, vec![Write::Spent(id, usage(5))]).await;
+    let mut both = usage(4);
+    both += usage(5);
+    assert_eq!(total().await, Some(both), "what calls without an entry cost adds up");
 }
 
 pub(super) async fn messages_are_found_by_their_words(make: Make<'_>) {

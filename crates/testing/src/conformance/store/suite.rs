@@ -49,6 +49,7 @@ pub async fn store(make: Make<'_>) {
     prompts::notes_are_taken_once(make).await;
     prompts::segments_follow_one_another(make).await;
     prompts::rests_are_replaced(make).await;
+    prompts::what_leaves_no_entry_is_counted(make).await;
     prompts::messages_are_found_by_their_words(make).await;
     events::are_numbered_without_a_gap(make).await;
     events::are_found_by_filter(make).await;
