@@ -67,7 +67,7 @@ impl RuntimeBuilder {
         clearance: Classification,
         max_concurrent: usize,
     ) -> Self {
-        let permits = Semaphore::new(max_concurrent.clamp(1, Semaphore::MAX_PERMITS));
+        let permits = Arc::new(Semaphore::new(max_concurrent.clamp(1, Semaphore::MAX_PERMITS)));
         let account = Arc::clone(self.accounts.entry(provider.account()).or_default());
         self.providers.insert(
             provider.id().clone(),
@@ -233,8 +233,8 @@ impl RuntimeBuilder {
             configuration: self.configuration,
             gate,
             bus: EventBus::default(),
-            locks: self.lock_folder.map_or_else(Locks::in_process, Locks::Folder),
-            jitter: Jitter::new(self.jitter_seed),
+            locks: Arc::new(self.lock_folder.map_or_else(Locks::in_process, Locks::Folder)),
+            jitter: Arc::new(Jitter::new(self.jitter_seed)),
             templates: match self.templates {
                 Some(templates) => templates,
                 None => Templates::builtin()?,

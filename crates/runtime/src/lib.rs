@@ -19,7 +19,9 @@
 //! **Not here:** what the next step is (`tidegate-core`), how text is shown (`tidegate-cli`).
 
 mod approvals;
+mod attachment;
 mod builder;
+mod caller;
 mod cancel;
 mod capped;
 pub mod config;
@@ -29,6 +31,7 @@ mod error;
 mod explain;
 mod file_labels;
 mod ids;
+mod live;
 mod lock;
 mod model_call;
 mod notes;
@@ -38,6 +41,7 @@ mod probe;
 mod project_file;
 mod prompt;
 mod provenance;
+mod reload;
 mod report;
 mod resilience;
 mod routing;
@@ -47,26 +51,31 @@ mod session;
 mod session_facts;
 mod signal;
 mod simulate;
+mod structured;
 mod tool_call;
 mod trial;
 mod turn;
 mod wiring;
 
 pub use approvals::{
-    ApprovalAnswer, ApprovalRequest, Approver, ControlValue, JudgedValue, Release, TouchedSink,
-    TouchedSource, ValueOrigin, decide_approval,
+    ApprovalAnswer, ApprovalRequest, Approver, ControlValue, JudgedValue, PendingQuestion, Release,
+    TouchedSink, TouchedSource, ValueOrigin, decide_approval,
 };
+pub use attachment::AttachmentError;
 pub use builder::RuntimeBuilder;
 pub use cancel::CancelToken;
 pub use data_folder::{DataFolder, user_config_folder};
 pub use error::RuntimeError;
 pub use explain::Explanation;
 pub use ids::{new_session_id, new_turn_id};
+pub use live::{ConfigurationChange, LiveRuntime, Watching};
 pub use open::{SessionRequest, Which};
+pub use reload::Reconfigured;
 pub use report::TurnReport;
 pub use runtime::Runtime;
 pub use secrets::SecretsError;
 pub use session::{Session, TurnOptions};
 pub use signal::{EventBus, Observer, Signal};
 pub use simulate::{SimulatedCall, Simulation};
+pub use structured::{AnswerSchema, Misfit, SchemaError, Structured, StructuredTask};
 pub use turn::Compacted;

@@ -41,8 +41,8 @@ pub(crate) struct Shared {
     pub(crate) integrity: IntegrityCheck,
     pub(crate) secrets: Secrets,
     pub(crate) bus: EventBus,
-    pub(crate) locks: Locks,
-    pub(crate) jitter: Jitter,
+    pub(crate) locks: Arc<Locks>,
+    pub(crate) jitter: Arc<Jitter>,
     /// What prompts are made with.
     pub(crate) templates: Templates,
     /// The models that sum up, best first.
@@ -52,7 +52,7 @@ pub(crate) struct Shared {
 }
 
 /// Built-in tools that need something of the program.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Extras {
     /// What starts commands; without it there are none.
     pub(crate) launcher: Option<Launcher>,
@@ -70,7 +70,7 @@ pub(crate) struct ProviderSlot {
     /// The highest level that may be sent there.
     pub(crate) clearance: Classification,
     /// Calls at once, over all sessions.
-    pub(crate) permits: Semaphore,
+    pub(crate) permits: Arc<Semaphore>,
     /// What all sessions know of its key.
     pub(crate) account: Arc<Account>,
 }

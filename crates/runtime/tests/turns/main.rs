@@ -18,5 +18,6 @@ mod own_files;
 mod prefix;
 mod project_file;
 mod providers;
+mod reloading;
 mod tools;
 mod world;
