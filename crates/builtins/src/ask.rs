@@ -5,7 +5,9 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_policy::{CallId, Label, SessionId, TurnId};
-use tidegate_tools::{BoxFuture, CallContext, Tool, ToolError, ToolOutput, TypedTool, until_cancelled};
+use tidegate_tools::{
+    BoxFuture, CallContext, OpenQuestion, Tool, ToolError, ToolOutput, TypedTool, until_cancelled,
+};
 
 /// How long an answer is waited for if nothing else is said, in seconds.
 const EXPIRY: u64 = 600;
@@ -52,9 +54,52 @@ pub enum Answered {
     Choice(usize),
     /// Nobody answered in time.
     Expired,
-    /// There is nobody to ask: no terminal, no channel.
+    /// There is nobody to ask, and nobody will answer later.
     NobodyThere,
+    /// There is nobody to ask now: the question is kept, and the turn waits for its answer.
+    Later,
 }
+
+impl Answered {
+    /// What the owner's words say: one of the choices by its number, from 1, or by its words; else just them.
+    pub fn of(answer: String, choices: &[String]) -> Self {
+        let by_number = answer
+            .trim()
+            .parse::<usize>()
+            .ok()
+            .and_then(|number| number.checked_sub(1));
+        let chosen = by_number
+            .filter(|place| *place < choices.len())
+            .or_else(|| choices.iter().position(|choice| choice.trim() == answer.trim()));
+        match chosen {
+            Some(place) => Self::Choice(place),
+            None => Self::Text(answer),
+        }
+    }
+
+    /// What a call that asked for this is answered with: `choices` are those that were offered, and `asked_in` is the
+    /// label of the context that wrote them.
+    ///
+    /// # Errors
+    /// If it is a choice that was not offered.
+    pub fn told(self, choices: &[String], asked_in: Label) -> Result<ToolOutput, ToolError> {
+        Ok(match self {
+            Self::Text(text) if text.trim().is_empty() => ToolOutput::text("(the user answered nothing)"),
+            Self::Text(text) => ToolOutput::text(text),
+            Self::Choice(index) => match choices.get(index) {
+                Some(choice) => ToolOutput::text(choice).with_label(asked_in),
+                None => return Err(ToolError::new("the answer was none of the choices; ask again")),
+            },
+            Self::Expired => ToolOutput::text(
+                "(nobody answered in time; go on without the answer if you can, else say what you need)",
+            ),
+            Self::NobodyThere | Self::Later => ToolOutput::text(NOBODY),
+        })
+    }
+}
+
+const NOBODY: &str =
+    "(nobody is there to be asked; go on without the answer if you can, else say what you need)";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -76,8 +121,14 @@ pub fn ask_user(asker: Arc<dyn Asker>) -> Arc<dyn Tool> {
     let ask = move |arguments: Arguments, context: CallContext| {
         let asker = Arc::clone(&asker);
         async move {
+            let valid_for = arguments.expires_s.map(Duration::from_secs);
             let question = question(arguments, &context)?;
-            ask(&*asker, question, &context).await
+            let waits = OpenQuestion {
+                text: question.text.clone(),
+                choices: question.choices.clone(),
+                valid_for,
+            };
+            ask(&*asker, question, waits, &context).await
         }
     };
     let description = include_str!("../templates/ask_user.txt").trim_end();
@@ -129,25 +180,23 @@ fn question(arguments: Arguments, context: &CallContext) -> Result<Question, Too
     })
 }
 
-async fn ask(asker: &dyn Asker, question: Question, context: &CallContext) -> Result<ToolOutput, ToolError> {
-    let (choices, expires) = (question.choices.clone(), question.expires);
+async fn ask(
+    asker: &dyn Asker,
+    question: Question,
+    waits: OpenQuestion,
+    context: &CallContext,
+) -> Result<ToolOutput, ToolError> {
+    let expires = question.expires;
     let asking = tokio::time::timeout(expires, asker.ask(question));
     let Some(answered) = until_cancelled(&*context.cancel, asking).await else {
         return Err(ToolError::new("cancelled; the question was taken back"));
     };
-    Ok(match answered.unwrap_or(Answered::Expired) {
-        Answered::Text(text) if text.trim().is_empty() => ToolOutput::text("(the user answered nothing)"),
-        Answered::Text(text) => ToolOutput::text(text),
-        Answered::Choice(index) => match choices.into_iter().nth(index) {
-            Some(choice) => ToolOutput::text(choice).with_label(context.label),
-            None => return Err(ToolError::new("the answer was none of the choices; ask again")),
-        },
-        Answered::Expired => ToolOutput::text(format!(
+    match answered.unwrap_or(Answered::Expired) {
+        Answered::Later => Err(ToolError::waits(NOBODY, waits)),
+        Answered::Expired => Ok(ToolOutput::text(format!(
             "(nobody answered within {} s; go on without the answer if you can, else say what you need)",
             expires.as_secs()
-        )),
-        Answered::NobodyThere => ToolOutput::text(
-            "(nobody is there to be asked; go on without the answer if you can, else say what you need)",
-        ),
-    })
+        ))),
+        answered => answered.told(&waits.choices, context.label),
+    }
 }

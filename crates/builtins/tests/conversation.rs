@@ -7,7 +7,7 @@ use std::time::Duration;
 use tidegate_builtins::{Answered, Asker, Catalogue, Question, ask_user, get_tool_schema, list_tools};
 use tidegate_message::{ToolSpec, joined_text};
 use tidegate_policy::{Classification, Label, SessionId, TurnId};
-use tidegate_tools::{BoxFuture, CallContext, Cancel, NeverCancelled, Tool};
+use tidegate_tools::{BoxFuture, CallContext, Cancel, NeverCancelled, OpenQuestion, Tool};
 
 /// Answers always the same, or never.
 struct Owner {
@@ -104,6 +104,47 @@ async fn an_answer_is_the_owners_own_word_and_a_choice_is_the_models() {
         assert_eq!(question.expires, Duration::from_secs(600));
         assert_eq!((question.label, question.call.as_str()), (model, "call_1_0"));
     }
+}
+
+#[tokio::test]
+async fn a_question_that_is_answered_later_waits_with_its_choices_and_its_time() {
+    let tool = ask_user(owner(Some(Answered::Later)));
+    for (expires, valid_for) in [(None, None), (Some(60), Some(Duration::from_secs(60)))] {
+        let arguments = json!({"question": "Which?", "choices": ["red"], "expires_s": expires});
+        let arguments = arguments.as_object().unwrap().clone();
+        let prepared = tool.prepare(arguments, &context()).await.unwrap();
+        let error = prepared.run(context()).await.unwrap_err();
+        assert_eq!(
+            error.question.as_deref(),
+            Some(&OpenQuestion {
+                text: "Which?".into(),
+                choices: vec!["red".into()],
+                valid_for,
+            })
+        );
+        assert!(
+            error.message.starts_with("(nobody is there to be asked;"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_choice_is_named_by_its_number_or_its_words() {
+    let choices = ["red".to_owned(), "blue".to_owned()];
+    for (answer, expected) in [
+        ("1", Answered::Choice(0)),
+        ("2", Answered::Choice(1)),
+        ("blue", Answered::Choice(1)),
+        (" 1 ", Answered::Choice(0)),
+        ("0", Answered::Text("0".into())),
+        ("3", Answered::Text("3".into())),
+        ("Blue", Answered::Text("Blue".into())),
+        ("", Answered::Text(String::new())),
+    ] {
+        assert_eq!(Answered::of(answer.to_owned(), &choices), expected, "{answer:?}");
+    }
+    assert_eq!(Answered::of("1".into(), &[]), Answered::Text("1".into()));
 }
 
 #[tokio::test(start_paused = true)]

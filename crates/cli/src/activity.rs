@@ -302,6 +302,8 @@ impl State {
             | EventKind::ModelRetracted { .. }
             | EventKind::FlowJudged { .. }
             | EventKind::ApprovalUsed { .. }
+            | EventKind::QuestionAsked { .. }
+            | EventKind::QuestionSettled { .. }
             | EventKind::ToolStarted { .. }
             | EventKind::TaintRaised { .. }
             | EventKind::TurnFinished { .. } => {}

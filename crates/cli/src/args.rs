@@ -135,10 +135,23 @@ pub(crate) struct RunArgs {
     /// Grant this call that waits, and go on with it; may be given more than once.
     #[arg(long, value_name = "ID", requires = "resume")]
     pub(crate) approve: Vec<ApprovalId>,
+    /// Attach this file: UTF-8 text of up to 32 KiB, or an image of up to 1 MiB; may be given more than once. What is in it
+    /// is not your word: it is UNTRUSTED, of the level of its place.
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    pub(crate) attach: Vec<PathBuf>,
+    /// The answer has to be JSON that fits the JSON schema in this file; the model may correct it once.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schema: Option<PathBuf>,
+    /// Answer the model's question, and go on: your own words, or the number of a choice.
+    #[arg(long, value_name = "TEXT", requires = "resume", allow_hyphen_values = true)]
+    pub(crate) answer: Option<String>,
+    /// Which question is answered, if several wait [default: the oldest].
+    #[arg(long, value_name = "ID", requires = "answer")]
+    pub(crate) question: Option<ApprovalId>,
     /// How the model is chosen: auto, auto_pro, a tier (LITE, FLASH, PRO) or provider:model.
     #[arg(long, value_name = "POLICY")]
     pub(crate) model_policy: Option<ModelPolicy>,
-    /// The level of the task's text.
+    /// The level of the text of the task, or of the answer.
     #[arg(long, value_name = "LEVEL", default_value = "PUBLIC")]
     pub(crate) level: Classification,
     /// The folder the tools may reach [default: the session's, or the current folder].

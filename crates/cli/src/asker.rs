@@ -23,7 +23,7 @@ impl Asker for TerminalAsker {
     fn ask(&self, question: Question) -> BoxFuture<'_, Answered> {
         Box::pin(async move {
             if !self.is_attended {
-                return Answered::NobodyThere;
+                return Answered::Later;
             }
             let put = terminal::Question::put().await;
             let answered = ask(&question).await.unwrap_or(Answered::NobodyThere);
@@ -51,43 +51,6 @@ async fn ask(question: &Question) -> io::Result<Answered> {
     terminal::prompt(&hint);
     Ok(match terminal::answer().await? {
         None => Answered::NobodyThere,
-        Some(answer) => read(answer, &question.choices),
+        Some(answer) => Answered::of(answer, &question.choices),
     })
-}
-
-/// A choice by its number or its words, else the owner's own words.
-fn read(answer: String, choices: &[String]) -> Answered {
-    let by_number = answer
-        .parse::<usize>()
-        .ok()
-        .and_then(|number| number.checked_sub(1));
-    let chosen = by_number
-        .filter(|place| *place < choices.len())
-        .or_else(|| choices.iter().position(|choice| choice.trim() == answer));
-    match chosen {
-        Some(place) => Answered::Choice(place),
-        None => Answered::Text(answer),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_choice_is_named_by_its_number_or_its_words() {
-        let choices = ["red".to_owned(), "blue".to_owned()];
-        for (answer, expected) in [
-            ("1", Answered::Choice(0)),
-            ("2", Answered::Choice(1)),
-            ("blue", Answered::Choice(1)),
-            ("0", Answered::Text("0".into())),
-            ("3", Answered::Text("3".into())),
-            ("Blue", Answered::Text("Blue".into())),
-            ("", Answered::Text(String::new())),
-        ] {
-            assert_eq!(read(answer.to_owned(), &choices), expected, "{answer:?}");
-        }
-        assert_eq!(read("1".into(), &[]), Answered::Text("1".into()));
-    }
 }

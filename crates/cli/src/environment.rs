@@ -41,6 +41,19 @@ pub(crate) fn variables() -> Vec<(String, String)> {
 
 /// The configuration in effect. At a terminal, asks about a file of the working folder that nobody trusted yet.
 pub(crate) fn configuration(global: &Global, overrides: Vec<Override>) -> anyhow::Result<Loaded> {
+    let options = load_options(global, overrides)?;
+    match config::load(&options) {
+        Err(ConfigError::Untrusted { file }) if is_attended(global) => {
+            let data = data_folder(global)?;
+            ask_to_trust(&file, &data, "It says which models, keys and levels are used.")?;
+            Ok(config::load(&options)?)
+        }
+        other => Ok(other?),
+    }
+}
+
+/// Where the configuration is looked for.
+pub(crate) fn load_options(global: &Global, overrides: Vec<Override>) -> anyhow::Result<LoadOptions> {
     let data = data_folder(global)?;
     let variables = variables();
     if let Some((name, _)) = variables.iter().find(|(name, value)| {
@@ -48,21 +61,14 @@ pub(crate) fn configuration(global: &Global, overrides: Vec<Override>) -> anyhow
     }) {
         bail!("variable {name} is not UTF-8 text; write it anew");
     }
-    let options = LoadOptions {
+    Ok(LoadOptions {
         file: global.config.clone(),
         working_folder: std::env::current_dir().ok(),
         user_folder: user_config_folder(),
         data_folder: data.root().to_path_buf(),
         variables,
         overrides,
-    };
-    match config::load(&options) {
-        Err(ConfigError::Untrusted { file }) if is_attended(global) => {
-            ask_to_trust(&file, &data, "It says which models, keys and levels are used.")?;
-            Ok(config::load(&options)?)
-        }
-        other => Ok(other?),
-    }
+    })
 }
 
 /// Shows the file and asks. What is trusted is what was shown.

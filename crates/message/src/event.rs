@@ -198,6 +198,27 @@ pub enum EventKind {
         /// The rule that asked.
         rule: RuleId,
     },
+    /// The model asked the owner something and nobody was there: the turn waits for the answer. The question itself is
+    /// kept as requests for approval are, not here.
+    #[serde(rename = "question.asked")]
+    QuestionAsked {
+        /// The question.
+        question: ApprovalId,
+        /// The call that asks.
+        call: CallId,
+        /// The tool.
+        tool: ToolName,
+    },
+    /// A question that was kept was answered, or will not be.
+    #[serde(rename = "question.settled")]
+    QuestionSettled {
+        /// The question.
+        question: ApprovalId,
+        /// The call that asked.
+        call: CallId,
+        /// What became of it.
+        end: QuestionEnd,
+    },
     /// A tool began to run.
     #[serde(rename = "tool.started")]
     ToolStarted {
@@ -356,7 +377,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// The dotted names of all kinds, in the order in which the kinds are declared.
-    pub const NAMES: [&str; 29] = [
+    pub const NAMES: [&str; 31] = [
         "session.created",
         "turn.started",
         "turn.resumed",
@@ -373,6 +394,8 @@ impl EventKind {
         "approval.asked",
         "approval.decided",
         "approval.used",
+        "question.asked",
+        "question.settled",
         "tool.started",
         "tool.finished",
         "taint.raised",
@@ -407,6 +430,8 @@ impl EventKind {
             Self::ApprovalAsked { .. } => "approval.asked",
             Self::ApprovalDecided { .. } => "approval.decided",
             Self::ApprovalUsed { .. } => "approval.used",
+            Self::QuestionAsked { .. } => "question.asked",
+            Self::QuestionSettled { .. } => "question.settled",
             Self::ToolStarted { .. } => "tool.started",
             Self::ToolFinished { .. } => "tool.finished",
             Self::TaintRaised { .. } => "taint.raised",
@@ -538,13 +563,27 @@ pub enum ApprovalDecision {
     Expired,
 }
 
+/// What became of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionEnd {
+    /// The owner answered it.
+    Answered,
+    /// The owner does not want to answer it.
+    Refused,
+    /// Nobody answered in time.
+    Expired,
+    /// The turn went on without it.
+    GivenUp,
+}
+
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnStatus {
     /// With an answer.
     Success,
-    /// With a question to the caller (delegates).
+    /// With a question to the caller (delegates), or waiting for the owner's answer to one.
     PendingQuestion,
     /// Waiting for a person to allow a call.
     AwaitingApproval,

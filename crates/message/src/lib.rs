@@ -30,7 +30,7 @@ pub use entry::{
 };
 pub use event::{
     ApprovalDecision, BreakCause, BrokenPart, CompactionTrigger, Event, EventKind, Limit, MemoryTrouble,
-    RecalledItem, SummaryBy, TurnStatus, Unavailable, Warning,
+    QuestionEnd, RecalledItem, SummaryBy, TurnStatus, Unavailable, Warning,
 };
 pub use model::{ModelId, ModelPolicy, ParseModelError, ProviderId, Tier};
 pub use reply::{FinishReason, Reply, ReplyPart};

@@ -138,6 +138,16 @@ fn kinds() -> Vec<EventKind> {
             tool: "look".into(),
             rule: "bumper".into(),
         },
+        EventKind::QuestionAsked {
+            question: ApprovalId::from_bits(4),
+            call: "call_2_1".into(),
+            tool: "ask_user".into(),
+        },
+        EventKind::QuestionSettled {
+            question: ApprovalId::from_bits(4),
+            call: "call_2_1".into(),
+            end: QuestionEnd::GivenUp,
+        },
         EventKind::ToolStarted {
             call: "call_2_0".into(),
             tool: "look".into(),

@@ -9,6 +9,9 @@
 //! [`Session::resume`](crate::Session::resume) goes on: what was granted runs, what was refused is answered, what
 //! waits goes on waiting.
 //!
+//! A question of the model to the owner ([`PendingQuestion`]) is kept beside them when nobody is there to answer it, and
+//! [`Session::answer`](crate::Session::answer) goes on with the answer.
+//!
 //! A grant is for one call with exactly the arguments and things it was asked for (a digest says so), and is used
 //! up in the commit that journals the call as begun: over crashes and processes, it runs at most once.
 
@@ -16,6 +19,7 @@ mod asking;
 mod decision;
 mod digest;
 mod origin;
+mod question;
 mod release;
 mod request;
 mod text;
@@ -23,7 +27,9 @@ mod text;
 pub(crate) use asking::{Grant, Permission, Subject};
 pub use decision::decide_approval;
 pub(crate) use decision::decided;
-pub(crate) use digest::release_digest;
+pub(crate) use digest::{question_digest, release_digest};
+pub use question::PendingQuestion;
+pub(crate) use question::{StoredQuestion, settled as question_settled};
 pub(crate) use release::RELEASE;
 pub use release::Release;
 pub use request::{ApprovalRequest, ControlValue, JudgedValue, TouchedSink, TouchedSource, ValueOrigin};

@@ -73,7 +73,7 @@ impl RuntimeBuilder {
         clearance: Classification,
         max_concurrent: usize,
     ) -> Self {
-        let permits = Semaphore::new(max_concurrent.clamp(1, Semaphore::MAX_PERMITS));
+        let permits = Arc::new(Semaphore::new(max_concurrent.clamp(1, Semaphore::MAX_PERMITS)));
         let account = Arc::clone(self.accounts.entry(provider.account()).or_default());
         self.providers.insert(
             provider.id().clone(),
@@ -239,8 +239,8 @@ impl RuntimeBuilder {
             configuration: self.configuration,
             gate,
             bus: EventBus::default(),
-            locks: self.lock_folder.map_or_else(Locks::in_process, Locks::Folder),
-            jitter: Jitter::new(self.jitter_seed),
+            locks: Arc::new(self.lock_folder.map_or_else(Locks::in_process, Locks::Folder)),
+            jitter: Arc::new(Jitter::new(self.jitter_seed)),
             templates: match self.templates {
                 Some(templates) => templates,
                 None => Templates::builtin()?,
@@ -248,11 +248,12 @@ impl RuntimeBuilder {
             auxiliary: self.auxiliary,
             trusted_files: self.trusted_files,
             memory: self.memory,
+            memory_auxiliary: self.memory_auxiliary,
             records: self.records,
             caught_up: CaughtUp::default(),
         };
         let shared = Arc::new(shared);
-        if let Some(auxiliary) = &self.memory_auxiliary {
+        if let Some(auxiliary) = &shared.memory_auxiliary {
             auxiliary.set(&shared);
         }
         Ok(Runtime { shared })

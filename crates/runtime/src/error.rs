@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 use tidegate_core::RunError;
-use tidegate_message::{ModelPolicy, ProviderId, TranscriptError};
-use tidegate_policy::{Classification, EventId, SessionId, UserId};
-use tidegate_store::StoreError;
+use tidegate_message::{ModelId, ModelPolicy, ProviderId, TranscriptError};
+use tidegate_policy::{ApprovalId, Classification, EventId, SessionId, UserId};
+use tidegate_store::{ApprovalState, StoreError};
 
 /// An error of the runtime. What a model or tool does wrong is no such error: it ends up in the turn's report.
 #[derive(Debug, thiserror::Error)]
@@ -287,6 +287,77 @@ pub enum RuntimeError {
         /// The session.
         session: SessionId,
     },
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Configuration(Box<crate::config::ConfigError>),
+    /// The configuration file is not there any more.
+    #[error(
+        "{file} is gone or another configuration file comes before it; a restart takes up what there is now"
+    )]
+    ConfigurationGone {
+        /// The file.
+        file: PathBuf,
+    },
+    /// A changed configuration names a model of a provider that came with it.
+    #[error(
+        "{model} cannot be used before a restart: [providers.{provider}] is new, and providers are set up at the start"
+    )]
+    NeedsRestart {
+        /// The model.
+        model: ModelId,
+        /// Its provider.
+        provider: ProviderId,
+    },
+    /// The configuration file cannot be watched.
+    #[error(
+        "{folder} cannot be watched for changes of the configuration; changes take effect after a restart"
+    )]
+    Watch {
+        /// The folder of the file.
+        folder: PathBuf,
+        /// Why.
+        #[source]
+        cause: notify::Error,
+    },
+    /// A file cannot be attached.
+    #[error(transparent)]
+    Attachment(#[from] crate::AttachmentError),
+    /// A schema cannot be used.
+    #[error(transparent)]
+    Schema(#[from] crate::SchemaError),
+    /// Something that waits is a question, which needs an answer and not a grant.
+    #[error(
+        "{question} is a question of the model, not a call that waits for approval\n  to answer it: tidegate run --session {session} --resume --question {question} --answer TEXT\n  to let the model go on without: tidegate approvals refuse {question}"
+    )]
+    IsQuestion {
+        /// The question.
+        question: ApprovalId,
+        /// Its session.
+        session: SessionId,
+    },
+    /// An answer was given, and nothing was asked.
+    #[error(
+        "session {session} waits for no answer{}; to go on: tidegate run --session {session} --resume",
+        .which.map(|id| format!(" to {id}")).unwrap_or_default()
+    )]
+    NoQuestion {
+        /// The session.
+        session: SessionId,
+        /// The question that was meant, if one was named.
+        which: Option<ApprovalId>,
+    },
+    /// A question was answered that cannot be answered any more.
+    #[error("question {question} {}; resume the session to go on", match .state {
+        ApprovalState::Granted | ApprovalState::Used => "was answered before",
+        ApprovalState::Refused => "was refused before",
+        ApprovalState::Waiting | ApprovalState::Expired => "has expired: its time was up before it was answered",
+    })]
+    QuestionSettled {
+        /// The question.
+        question: ApprovalId,
+        /// What became of it.
+        state: ApprovalState,
+    },
     /// A note cannot be written.
     #[error("a note cannot be written")]
     Note(#[source] serde_json::Error),
@@ -296,6 +367,12 @@ pub enum RuntimeError {
         /// What is missing.
         what: &'static str,
     },
+}
+
+impl From<crate::config::ConfigError> for RuntimeError {
+    fn from(error: crate::config::ConfigError) -> Self {
+        Self::Configuration(Box::new(error))
+    }
 }
 
 impl From<tidegate_prompt::PromptError> for RuntimeError {

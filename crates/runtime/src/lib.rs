@@ -20,7 +20,9 @@
 
 mod api_key;
 mod approvals;
+mod attachment;
 mod builder;
+mod caller;
 mod cancel;
 mod capped;
 pub mod config;
@@ -30,6 +32,7 @@ mod error;
 mod explain;
 mod file_labels;
 mod ids;
+mod live;
 mod lock;
 mod memory;
 mod model_call;
@@ -41,6 +44,7 @@ mod probe;
 mod project_file;
 mod prompt;
 mod provenance;
+mod reload;
 mod report;
 mod requests;
 mod resilience;
@@ -52,24 +56,28 @@ mod session_facts;
 mod signal;
 mod simulate;
 mod start;
+mod structured;
 mod tool_call;
 mod trial;
 mod turn;
 mod wiring;
 
 pub use approvals::{
-    ApprovalAnswer, ApprovalRequest, Approver, ControlValue, JudgedValue, Release, TouchedSink,
-    TouchedSource, ValueOrigin, decide_approval,
+    ApprovalAnswer, ApprovalRequest, Approver, ControlValue, JudgedValue, PendingQuestion, Release,
+    TouchedSink, TouchedSource, ValueOrigin, decide_approval,
 };
+pub use attachment::AttachmentError;
 pub use builder::RuntimeBuilder;
 pub use cancel::CancelToken;
 pub use data_folder::{DataFolder, user_config_folder};
 pub use error::RuntimeError;
 pub use explain::Explanation;
 pub use ids::{new_session_id, new_turn_id};
+pub use live::{ConfigurationChange, LiveRuntime, Watching};
 pub use memory::{MemoryJobs, MemoryUpkeep};
 pub use open::{SessionRequest, SystemMessage, Which};
 pub use owner::{OWNER_SESSION, record_memory_release};
+pub use reload::Reconfigured;
 pub use report::TurnReport;
 pub use requests::{RequestPlace, SentRequest, ShownText, Wire};
 pub use runtime::Runtime;
@@ -77,5 +85,6 @@ pub use secrets::SecretsError;
 pub use session::{Session, TurnOptions};
 pub use signal::{EventBus, Observer, Signal};
 pub use simulate::{SimulatedCall, Simulation};
+pub use structured::{AnswerSchema, Misfit, SchemaError, Structured, StructuredTask};
 pub use turn::Compacted;
 pub use wiring::MemoryService;

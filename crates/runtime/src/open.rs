@@ -1,5 +1,6 @@
 //! Opening a session: finding or making it, with its workspace, tools and clearance.
 
+use crate::caller::caller;
 use crate::config::LOCAL_USER;
 use crate::file_labels::StoredLabels;
 use crate::memory::{StoredOwners, purge_session};
@@ -285,13 +286,7 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
             name
         }
     };
-    let caller = Caller {
-        user: Some(request.user.as_str()),
-        role: Some(role),
-        session_name: name.as_ref().map(SessionName::as_str),
-        channel: None,
-        attended: false,
-    };
+    let caller = caller(&request.user, role, name.as_ref(), false);
     let mut start = Start::default();
     let system_message = match &request.system_message {
         Some(message) => Some(start.system_message(shared, clearance, caller, message)?),
@@ -373,13 +368,7 @@ async fn judge_reset(shared: &Shared, before: &SessionRecord, role: Role) -> Res
         taint: &session.taint,
         clearance: session.clearance,
         bumper: None,
-        caller: Caller {
-            user: Some(session.user.as_str()),
-            role: Some(role),
-            session_name: session.name.as_ref().map(SessionName::as_str),
-            channel: None,
-            attended: false,
-        },
+        caller: caller(&session.user, role, session.name.as_ref(), false),
     };
     let reset = ResetFlow { carries_draft: false };
     let evaluation = shared.gate.judge(Flow::SessionReset(&reset), facts);
@@ -440,8 +429,9 @@ pub(crate) fn registry(shared: &Shared, workspace: &Path, role: Role) -> Result<
         if let Some(launcher) = &shared.extras.launcher
             && shared.configuration.agent.commands
         {
-            let settings =
-                CommandSettings::new(&workspace, launcher.clone()).own_files(shared.own_files.clone());
+            let settings = CommandSettings::new(&workspace, launcher.clone())
+                .own_files(shared.own_files.clone())
+                .limits(shared.configuration.commands.limits());
             add(tidegate_builtins::run_command(settings))?;
         }
     }

@@ -47,21 +47,9 @@ pub(crate) async fn find(
         .find(|folder| folder.join(".git").symlink_metadata().is_ok());
     for path in project_file_candidates(workspace, root) {
         let Some(content) = read(&path)? else { continue };
-        let Some(mut label) = level(shared, workspace, &path)? else {
+        let Some(mut label) = recorded_label(shared, workspace, &path).await? else {
             continue;
         };
-        if let Some(key) = path.to_str()
-            && let Some(known) = shared.store.file_label(key).await?
-        {
-            label = label.join(known.label);
-        }
-        for pending in shared.store.pending_writes().await? {
-            let may_have_written =
-                |place: &tidegate_store::PendingPlace| place.writable && path.starts_with(&place.path);
-            if pending.places.iter().any(may_have_written) {
-                label = label.join(pending.label);
-            }
-        }
         let is_approved = match &shared.trusted_files {
             Some(trusted) => trusted.is_trusted(&path, &content)?,
             None => false,
@@ -85,12 +73,36 @@ pub(crate) async fn find(
     Ok(None)
 }
 
+/// What its place says of a file, and what is recorded of it; none if it may not be read at all.
+pub(crate) async fn recorded_label(
+    shared: &Shared,
+    workspace: &Path,
+    path: &Path,
+) -> Result<Option<Label>, RuntimeError> {
+    let Some(mut label) = level(shared, workspace, path)? else {
+        return Ok(None);
+    };
+    if let Some(key) = path.to_str()
+        && let Some(known) = shared.store.file_label(key).await?
+    {
+        label = label.join(known.label);
+    }
+    for pending in shared.store.pending_writes().await? {
+        let may_have_written =
+            |place: &tidegate_store::PendingPlace| place.writable && path.starts_with(&place.path);
+        if pending.places.iter().any(may_have_written) {
+            label = label.join(pending.label);
+        }
+    }
+    Ok(Some(label))
+}
+
 /// What its place says of it; none if it may not be read at all.
 fn level(shared: &Shared, workspace: &Path, path: &Path) -> Result<Option<Label>, RuntimeError> {
     let class = path_rules(shared, workspace)?.classify(path);
     Ok(match class.rule {
         PathRule::OwnFile | PathRule::NotCanonical => None,
-        // Above the workspace and in its repository: as the workspace's own files.
+        // Above the workspace and in its repository, or named by the owner: as the workspace's own files.
         PathRule::Outside => Some(Label::trusted(shared.configuration.policy.workspace)),
         PathRule::Pattern(_) | PathRule::LevelFolder | PathRule::Workspace => Some(class.unknown_file()),
     })

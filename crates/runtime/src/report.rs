@@ -1,5 +1,6 @@
 //! What came of a turn.
 
+use crate::PendingQuestion;
 use serde::Serialize;
 use tidegate_message::{ModelId, TurnStatus, Usage, Warning};
 use tidegate_policy::{ApprovalId, Label, SessionId, SessionName, TurnId};
@@ -31,9 +32,13 @@ pub struct TurnReport {
     /// A reservation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<Warning>,
-    /// The question, if it waits for one.
+    /// The question whose answer it waits for: the first, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
+    /// The questions to the owner that wait, in the order of their calls, each with its id and its time.
+    /// [`Session::answer`](crate::Session::answer) takes the answers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<PendingQuestion>,
     /// The requests for approval that wait, if the status is `awaiting_approval`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<ApprovalId>,

@@ -67,6 +67,12 @@ impl Shared {
             .unwrap_or(DEFAULT_WINDOW)
     }
 
+    /// Whether a model takes images, as far as the configuration says.
+    pub(crate) fn takes_images(&self, model: &ModelId) -> bool {
+        let known = self.configuration.models.get(&model.to_string());
+        known.and_then(|settings| settings.images).unwrap_or(true)
+    }
+
     /// What attachments count for.
     pub(crate) fn prices(&self) -> Prices {
         Prices {

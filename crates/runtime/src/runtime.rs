@@ -2,7 +2,7 @@
 
 use crate::config::{Configuration, TrustedFiles};
 use crate::lock::{Locks, SessionLock};
-use crate::memory::{CaughtUp, purge_session};
+use crate::memory::{CaughtUp, MemoryAuxiliary, purge_session};
 use crate::provenance::IntegrityCheck;
 use crate::resilience::{Account, Jitter};
 use crate::secrets::Secrets;
@@ -43,8 +43,8 @@ pub(crate) struct Shared {
     pub(crate) integrity: IntegrityCheck,
     pub(crate) secrets: Secrets,
     pub(crate) bus: EventBus,
-    pub(crate) locks: Locks,
-    pub(crate) jitter: Jitter,
+    pub(crate) locks: Arc<Locks>,
+    pub(crate) jitter: Arc<Jitter>,
     /// What prompts are made with.
     pub(crate) templates: Templates,
     /// The models that sum up, best first.
@@ -53,6 +53,8 @@ pub(crate) struct Shared {
     pub(crate) trusted_files: Option<TrustedFiles>,
     /// The memories, if there are any.
     pub(crate) memory: Option<Arc<Memory>>,
+    /// What names and merges them asks the models of the runtime that was made last.
+    pub(crate) memory_auxiliary: Option<Arc<MemoryAuxiliary>>,
     /// Where they are recorded.
     pub(crate) records: Option<Arc<dyn Records>>,
     /// When what others wrote to the memories was read last.
@@ -60,7 +62,7 @@ pub(crate) struct Shared {
 }
 
 /// Built-in tools that need something of the program.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Extras {
     /// What starts commands; without it there are none.
     pub(crate) launcher: Option<Launcher>,
@@ -78,7 +80,7 @@ pub(crate) struct ProviderSlot {
     /// The highest level that may be sent there.
     pub(crate) clearance: Classification,
     /// Calls at once, over all sessions.
-    pub(crate) permits: Semaphore,
+    pub(crate) permits: Arc<Semaphore>,
     /// What all sessions know of its key.
     pub(crate) account: Arc<Account>,
 }

@@ -1,19 +1,28 @@
 //! An open session.
 
+use crate::caller::caller;
 use crate::lock::SessionLock;
 use crate::project_file::FoundProjectFile;
 use crate::provenance::Provenance;
 use crate::runtime::Shared;
+use crate::tool_call::OwnersAnswer;
 use crate::turn::{LastRequest, Turn};
-use crate::{Approver, CancelToken, Compacted, Observer, RuntimeError, TurnReport, ids, notes};
+use crate::{
+    Approver, CancelToken, Compacted, Observer, PendingQuestion, RuntimeError, TurnReport, ids, notes,
+};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tidegate_core::{Profile, Routing, Run};
-use tidegate_message::{Entry, ModelPolicy, Tier, ToolSpec, Transcript, TurnStatus, Usage, UserMessage};
-use tidegate_policy::{Caller, Classification, Label, Role, SessionId, SessionName, Taint, TurnId};
+use tidegate_message::{
+    Entry, ModelId, ModelPolicy, Tier, ToolSpec, Transcript, TurnStatus, Usage, UserMessage,
+};
+use tidegate_policy::{
+    ApprovalId, Caller, Classification, Label, Role, SessionId, SessionName, Taint, TurnId,
+};
 use tidegate_prompt::{Cooldown, Note, PrefixBreakCause, Window, estimate_text};
 use tidegate_providers::ToolSet;
-use tidegate_store::{SessionRecord, SessionState};
+use tidegate_store::{ApprovalFilter, ApprovalRecord, ApprovalState, SessionRecord, SessionState};
 use tidegate_tools::Registry;
 use tokio::sync::mpsc;
 
@@ -74,6 +83,11 @@ pub struct TurnOptions<'a> {
     /// Who can be asked to approve calls. Without one the turn is unattended: `[policy] unattended` decides, and the
     /// owner is not asked before the session rises (`[policy] bumpers`).
     pub approver: Option<&'a dyn Approver>,
+    /// Files that are attached to the message, by path: UTF-8 text of up to 32 KiB, images (PNG, JPEG, GIF, WebP) of up to
+    /// 1 MiB, 20 at most. They are UNTRUSTED, of the level that their place and the record say.
+    pub attachments: Vec<PathBuf>,
+    /// Notes that ride on the message beside those that were left for it.
+    pub notes: Vec<Note>,
     /// Messages for the running turn: each enters as soon as no call is open.
     pub steering: Option<mpsc::UnboundedReceiver<UserMessage>>,
 }
@@ -183,10 +197,20 @@ impl Session {
         message: UserMessage,
         options: TurnOptions<'_>,
     ) -> Result<TurnReport, RuntimeError> {
+        let label = Label::trusted(options.level);
+        self.run_labelled(message, label, options).await
+    }
+
+    /// Runs a message of any label.
+    pub(crate) async fn run_labelled(
+        &mut self,
+        message: UserMessage,
+        label: Label,
+        options: TurnOptions<'_>,
+    ) -> Result<TurnReport, RuntimeError> {
         if let Some(turn) = self.interrupted() {
             Turn::interrupted(self, turn).await?;
         }
-        let label = Label::trusted(options.level);
         Turn::begin(self, ids::new_turn_id(), message, label, options).await
     }
 
@@ -198,7 +222,7 @@ impl Session {
     /// As [`run`](Self::run).
     pub async fn resume(&mut self, options: TurnOptions<'_>) -> Result<TurnReport, RuntimeError> {
         match self.interrupted() {
-            Some(turn) => Turn::resume(self, turn, options).await,
+            Some(turn) => Turn::resume(self, turn, None, options).await,
             None => match self.unanswered_turn() {
                 Some(turn) => Turn::again(self, turn, options).await,
                 None => {
@@ -207,6 +231,75 @@ impl Session {
                 }
             },
         }
+    }
+
+    /// The questions that the open turn waits for, oldest first; none if it waits for none.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn questions(&self) -> Result<Vec<PendingQuestion>, RuntimeError> {
+        let questions = self.all_questions().await?;
+        let waiting = questions
+            .iter()
+            .filter(|record| record.state == ApprovalState::Waiting);
+        Ok(waiting.filter_map(PendingQuestion::read).collect())
+    }
+
+    /// Answers a question that the open turn waits for, and goes on with the turn as [`resume`](Self::resume) does:
+    /// `which`, or the oldest. The answer is the owner's own words: TRUSTED, of the level that `options` say. The number of
+    /// one of the choices, from 1, or its words choose it.
+    ///
+    /// Over crashes and processes, an answer is used once: if the process ends before that is stored, the question
+    /// waits still.
+    ///
+    /// # Errors
+    /// [`RuntimeError::NoQuestion`], [`RuntimeError::QuestionSettled`] for one that was answered, refused, given up, or
+    /// whose time is up: [`resume`](Self::resume) goes on without an answer then. Those of [`run`](Self::run).
+    pub async fn answer(
+        &mut self,
+        which: Option<ApprovalId>,
+        text: impl Into<String>,
+        options: TurnOptions<'_>,
+    ) -> Result<TurnReport, RuntimeError> {
+        let session = self.id();
+        let questions = self.all_questions().await?;
+        let chosen = match which {
+            Some(id) => questions.iter().find(|record| record.id == id),
+            None => {
+                let waits = |record: &&ApprovalRecord| record.state == ApprovalState::Waiting;
+                // The last one tells why none waits.
+                questions.iter().find(waits).or(questions.last())
+            }
+        };
+        let (Some(turn), Some(chosen)) = (self.interrupted(), chosen) else {
+            return Err(RuntimeError::NoQuestion { session, which });
+        };
+        if chosen.state != ApprovalState::Waiting {
+            return Err(RuntimeError::QuestionSettled {
+                question: chosen.id,
+                state: chosen.state,
+            });
+        }
+        let answer = OwnersAnswer {
+            question: chosen.id,
+            text: text.into(),
+            label: Label::trusted(options.level),
+        };
+        Turn::resume(self, turn, Some(answer), options).await
+    }
+
+    /// All questions of the open turn, whatever became of them.
+    async fn all_questions(&self) -> Result<Vec<ApprovalRecord>, RuntimeError> {
+        let Some(turn) = self.interrupted() else {
+            return Ok(Vec::new());
+        };
+        let filter = ApprovalFilter {
+            session: Some(self.id()),
+            state: None,
+        };
+        let mut records = self.shared.store.approvals(filter).await?;
+        records.retain(|record| record.turn == turn && PendingQuestion::read(record).is_some());
+        Ok(records)
     }
 
     /// Makes the conversation shorter now: old results become stubs, its middle a summary. All of it stays stored. Of
@@ -268,6 +361,7 @@ impl Session {
             warning: None,
             question: None,
             approvals: Vec::new(),
+            questions: Vec::new(),
             error: None,
         }
     }
@@ -302,16 +396,17 @@ impl Session {
         self.shared.window(self.policy(), tier)
     }
 
+    /// The model that would be called first, if it takes no images.
+    pub(crate) fn without_images(&self) -> Option<ModelId> {
+        let run = self.new_run(ids::new_turn_id());
+        let tier = run.routing().current();
+        let first = self.shared.candidates(self.policy(), tier).into_iter().next();
+        first.filter(|model| !self.shared.takes_images(model))
+    }
+
     /// Who is behind it, as rules see them.
     pub(crate) fn caller(&self, attended: bool) -> Caller<'_> {
-        let session = &self.record.session;
-        Caller {
-            user: Some(session.user.as_str()),
-            role: Some(self.role),
-            session_name: session.name.as_ref().map(SessionName::as_str),
-            channel: None,
-            attended,
-        }
+        caller(&self.record.session.user, self.role, self.name(), attended)
     }
 
     pub(crate) fn policy(&self) -> &ModelPolicy {

@@ -2,24 +2,27 @@
 
 mod ending;
 mod judge;
+mod question;
 mod release;
 mod resolve;
 mod secret;
 
 use self::ending::{Came, origin, read_label};
+pub(crate) use self::judge::Consent;
+pub(crate) use self::question::{OwnersAnswer, QUESTION_FORM};
 pub(crate) use self::release::is_write_down;
 use self::resolve::{Resolved, Unresolved};
 use self::secret::{SecretCall, WithoutSecrets};
-use crate::approvals::{self, Approver, Grant, Permission, Subject};
+use crate::approvals::{self, Approver, Grant, Permission, Subject, question_settled};
 use crate::provenance::Known;
 use crate::runtime::Shared;
-use crate::{CancelToken, RuntimeError};
+use crate::{CancelToken, PendingQuestion, RuntimeError};
 use futures::FutureExt as _;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidegate_message::{Event, EventKind, ResultStatus, ToolCall, ToolResult, Transcript};
+use tidegate_message::{Event, EventKind, QuestionEnd, ResultStatus, ToolCall, ToolResult, Transcript};
 use tidegate_policy::{
     ApprovalId, CallId, Caller, Classification, Label, Origin, Role, SessionId, Taint, TurnId,
 };
@@ -63,6 +66,10 @@ pub(crate) struct Calls<'a> {
     pub(crate) approver: Option<&'a dyn Approver>,
     /// What the owner was asked about the open calls before this process took the turn up.
     pub(crate) asked: &'a BTreeMap<CallId, Vec<ApprovalRecord>>,
+    /// The questions that the open calls asked before this process took the turn up.
+    pub(crate) questions: &'a BTreeMap<CallId, ApprovalRecord>,
+    /// The owner's answer to one of them.
+    pub(crate) answer: Option<&'a OwnersAnswer>,
     /// Up to which level the owner let the session rise. Calls of one message share it: the owner is asked once.
     pub(crate) acknowledged: &'a std::sync::Mutex<Classification>,
     /// Held while the owner is asked: one question at a time.
@@ -75,6 +82,8 @@ pub(crate) enum CallEnd {
     Answered(Box<Answered>),
     /// It waits for the owner.
     Waits(ApprovalId),
+    /// It waits for the owner's answer to this.
+    Asks(Box<PendingQuestion>),
     /// The turn was cancelled before it began.
     NotBegun,
 }
@@ -92,6 +101,17 @@ pub(crate) struct Answered {
     pub(crate) journalled: bool,
     /// Whether the owner refused it, or did not answer in time.
     pub(crate) denied_by_owner: bool,
+    /// The question that it settles.
+    pub(crate) settles: Option<Settles>,
+}
+
+/// What becomes of a question with the result of the call that asked it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settles {
+    /// The result is the owner's answer, which is used up by it.
+    Answered(ApprovalId),
+    /// Its time is up, or it was answered or refused some other way.
+    Unanswered(ApprovalId),
 }
 
 /// The turn, as its calls need it.
@@ -129,6 +149,7 @@ impl Calls<'_> {
             };
             let event = self.event(answered.result.label, kind);
             answered.events.push(event);
+            self.store_settled(answered, journal).await?;
         }
         Ok(end)
     }
@@ -167,20 +188,22 @@ impl Calls<'_> {
         };
         let limit = self.limit(definition);
         let resources = prepared.resources().to_vec();
-        let mut evaluation = self.judge_resolved(call, definition, &arguments, &resources, false, false);
+        let mut evaluation = self.judge_resolved(call, definition, &arguments, &resources, Consent::None);
         let mut grant = None;
+        // What it was resolved to is not asked of a call that just runs.
+        let subject = |prepared: &dyn PreparedCall| Subject {
+            call,
+            definition,
+            arguments: &arguments,
+            resources: &resources,
+            resolved: prepared.resolved(),
+        };
         if evaluation.needs_approval() {
-            let subject = Subject {
-                call,
-                definition,
-                arguments: &arguments,
-                resources: &resources,
-                resolved: prepared.resolved(),
-            };
+            let subject = subject(&*prepared);
             match self.ask(&subject, journal).await? {
                 Permission::Judged(again) => evaluation = again,
                 Permission::Granted(granted) => {
-                    evaluation = self.judge_subject(&subject, true);
+                    evaluation = self.judge_subject(&subject, Consent::Granted);
                     grant = Some(granted);
                 }
                 Permission::Waits(approval) => return Ok(CallEnd::Waits(approval)),
@@ -192,23 +215,26 @@ impl Calls<'_> {
                 } => return Ok(self.denied(call, told, by_owner, events, false)),
             }
         }
-        if is_write_down(&evaluation) {
-            let subject = Subject {
-                call,
-                definition,
-                arguments: &arguments,
-                resources: &resources,
-                resolved: prepared.resolved(),
-            };
-            if let Some((released, again)) = self.released(&subject).await? {
-                evaluation = again;
-                grant = Some(released);
-            }
+        if is_write_down(&evaluation)
+            && let Some((released, again)) = self.released(&subject(&*prepared)).await?
+        {
+            evaluation = again;
+            grant = Some(released);
         }
         if !evaluation.is_allowed() {
             return Ok(self.refused(call, ResultStatus::Refused, evaluation, events));
         }
         events.push(self.judged(call, evaluation));
+        if self.asked_before(&call.id).is_some()
+            && let Some(settled) = self.settled_question(&call.id).await?
+        {
+            events.push(settled.event);
+            let mut end = self.respond(call, definition, &resources, settled.came, events, false);
+            if let CallEnd::Answered(answered) = &mut end {
+                answered.settles = Some(settled.settles);
+            }
+            return Ok(end);
+        }
         let secrets = SecretCall {
             call,
             definition,
@@ -292,7 +318,7 @@ impl Calls<'_> {
             Ok(now) if now == resources => resources,
             Ok(now) => {
                 // A grant was for what the call touched when it was asked about, and for nothing else.
-                let evaluation = self.judge_resolved(call, definition, &arguments, &now, false, false);
+                let evaluation = self.judge_resolved(call, definition, &arguments, &now, Consent::None);
                 if evaluation.needs_approval() {
                     let told = if grant.is_some() {
                         approvals::CHANGED.to_owned()
@@ -314,9 +340,25 @@ impl Calls<'_> {
             }
         };
         match self.run(definition, prepared, context, &cancel).await {
+            // A call in the journal has begun, and does not begin a second time: it does not wait.
+            Ended::With(Err(ToolError {
+                question: Some(question),
+                ..
+            })) if !journalled => {
+                self.keep_question(call, &arguments, &question, events, journal)
+                    .await
+            }
             Ended::With(ended) => {
+                if let Some(record) = self.asked_before(&call.id) {
+                    events.push(question_settled(record, QuestionEnd::Answered));
+                }
                 let came = Came::OfRunning(ended);
-                Ok(self.respond(call, definition, &resources, came, events, journalled))
+                let mut end = self.respond(call, definition, &resources, came, events, journalled);
+                if let CallEnd::Answered(answered) = &mut end {
+                    let record = self.asked_before(&call.id);
+                    answered.settles = record.map(|record| Settles::Unanswered(record.id));
+                }
+                Ok(end)
             }
             Ended::Unknown(text) => {
                 let label = self.produced_by.join(read_label(&resources));

@@ -1,13 +1,14 @@
 //! Calls that are judged and not made: for simulation, and before a release.
 
 use crate::CancelToken;
+use crate::caller::caller;
 use crate::ids;
 use crate::provenance::Known;
 use crate::runtime::Shared;
 use crate::tool_call::Calls;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tidegate_policy::{CallId, Caller, Classification, Role, SessionId, Taint, TurnId, UserId};
+use tidegate_policy::{CallId, Classification, Role, SessionId, Taint, TurnId, UserId};
 use tidegate_store::ApprovalRecord;
 use tidegate_tools::Registry;
 use tokio::sync::Mutex;
@@ -32,6 +33,7 @@ pub(crate) struct Ready<'a> {
     turn: TurnId,
     cancel: CancelToken,
     asked: BTreeMap<CallId, Vec<ApprovalRecord>>,
+    questions: BTreeMap<CallId, ApprovalRecord>,
     acknowledged: std::sync::Mutex<Classification>,
     asking: Mutex<()>,
 }
@@ -48,6 +50,7 @@ impl<'a> Trial<'a> {
             turn: ids::new_turn_id(),
             cancel: CancelToken::default(),
             asked,
+            questions: BTreeMap::new(),
             acknowledged: std::sync::Mutex::new(Classification::Public),
             asking: Mutex::new(()),
         }
@@ -63,13 +66,7 @@ impl Ready<'_> {
             session: trial.session,
             turn: self.turn,
             role: trial.role,
-            caller: Caller {
-                user: Some(trial.user.as_str()),
-                role: Some(trial.role),
-                session_name: None,
-                channel: None,
-                attended: trial.attended,
-            },
+            caller: caller(&trial.user, trial.role, None, trial.attended),
             parallel: 1,
             clearance: trial.clearance,
             taint: &trial.taint,
@@ -78,6 +75,8 @@ impl Ready<'_> {
             cancel: &self.cancel,
             approver: None,
             asked: &self.asked,
+            questions: &self.questions,
+            answer: None,
             acknowledged: &self.acknowledged,
             asking: &self.asking,
         }

@@ -12,18 +12,19 @@ mod time;
 pub use self::compact::Compacted;
 pub(crate) use self::prefix::LastRequest;
 
-use self::calls::CallsEnd;
+use self::calls::{CallsEnd, WaitsFor};
 use self::output::Refused;
 use self::record::Waiting;
 use self::time::TimeLimit;
-use crate::approvals::Approver;
+use crate::approvals::{Approver, PendingQuestion};
 use crate::model_call::ModelEnd;
+use crate::tool_call::OwnersAnswer;
 use crate::{CancelToken, Observer, RuntimeError, Session, Signal, TurnOptions, TurnReport};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tidegate_core::{Advance, Failure, Outcome, Run, Step, ToolFacts};
 use tidegate_message::{Body, EventKind, ModelId, ToolResult, TurnStatus, Usage, UserMessage};
-use tidegate_policy::{ApprovalId, CallId, Label, Origin, SessionFacts, ToolName, TurnId};
+use tidegate_policy::{CallId, Label, Origin, SessionFacts, ToolName, TurnId};
 use tidegate_store::{ApprovalRecord, CallState, MemoryRecord, SessionPatch, SessionState, Write};
 use tidegate_tools::Registry;
 use tokio::sync::mpsc;
@@ -40,6 +41,10 @@ pub(crate) struct Turn<'a> {
     approver: Option<&'a dyn Approver>,
     /// What the owner was asked about the open calls before this process took the turn up.
     asked: BTreeMap<CallId, Vec<ApprovalRecord>>,
+    /// The questions that the open calls asked before that.
+    questions: BTreeMap<CallId, ApprovalRecord>,
+    /// The owner's answer to one of them.
+    answer: Option<OwnersAnswer>,
     /// Requests may be left open when the turn ends.
     may_have_asked: bool,
     steering: Option<mpsc::UnboundedReceiver<UserMessage>>,
@@ -72,10 +77,11 @@ impl ToolFacts for Facts<'_> {
 }
 
 impl<'a> Turn<'a> {
-    /// Goes on with an interrupted turn where its last commit left it.
+    /// Goes on with an interrupted turn where its last commit left it, with the answer to a question if there is one.
     pub(crate) async fn resume(
         session: &'a mut Session,
         turn: TurnId,
+        answer: Option<OwnersAnswer>,
         options: TurnOptions<'a>,
     ) -> Result<TurnReport, RuntimeError> {
         let id = session.id();
@@ -92,6 +98,7 @@ impl<'a> Turn<'a> {
             None => session.new_run(turn),
         };
         let mut this = Self::new(session, run, turn, options);
+        this.answer = answer;
         let advance = this.take_up().await?;
         let step = this.persist(advance).await?;
         this.drive(step).await
@@ -232,6 +239,9 @@ impl<'a> Turn<'a> {
             observer,
             approver,
             steering,
+            // They belong to the beginning of a turn, which has taken them.
+            attachments: _,
+            notes: _,
         } = options;
         let time = TimeLimit::new(session.shared.configuration.agent.turn_timeout_s);
         Self {
@@ -244,6 +254,8 @@ impl<'a> Turn<'a> {
             observer,
             approver,
             asked: BTreeMap::new(),
+            questions: BTreeMap::new(),
+            answer: None,
             may_have_asked: false,
             steering,
             waiting: Waiting::default(),
@@ -374,18 +386,44 @@ impl<'a> Turn<'a> {
     async fn suspend(
         &mut self,
         known: Vec<ToolResult>,
-        waiting: Vec<(CallId, ApprovalId)>,
+        waiting: Vec<(CallId, WaitsFor)>,
     ) -> Result<TurnReport, RuntimeError> {
-        let (calls, approvals): (Vec<CallId>, Vec<ApprovalId>) = waiting.into_iter().unzip();
+        let (mut calls, mut approvals, mut questions) = (Vec::new(), Vec::new(), Vec::new());
+        for (call, waits_for) in waiting {
+            calls.push(call);
+            match waits_for {
+                WaitsFor::Approval(approval) => approvals.push(approval),
+                WaitsFor::Answer(question) => questions.push(*question),
+            }
+        }
         let advance = self
             .run
             .on_waiting(&mut self.session.transcript, known, &calls)
             .map_err(|cause| self.fault(cause))?;
+        for question in &mut questions {
+            self.judge_question(question);
+        }
         self.persist(advance).await?;
+        let mut outcome = self.run.waiting_outcome();
+        if approvals.is_empty() {
+            outcome.status = TurnStatus::PendingQuestion;
+        }
+        outcome.question = questions.first().map(|first| first.question.clone());
         Ok(TurnReport {
             approvals,
-            ..self.report(self.run.waiting_outcome())
+            questions,
+            ..self.report(outcome)
         })
+    }
+
+    /// Judges whether a question may go to the owner, as answers are: what is shown of it is as it may go.
+    fn judge_question(&mut self, question: &mut PendingQuestion) {
+        for text in std::iter::once(&mut question.question).chain(&mut question.choices) {
+            *text = match self.judge_answer(text) {
+                Ok(redacted) => redacted,
+                Err(explanation) => format!("(withheld: {explanation})"),
+            };
+        }
     }
 
     /// Commits the end of the turn, unless its answer may not reach the reader.
@@ -543,6 +581,7 @@ impl<'a> Turn<'a> {
             warning: outcome.warning,
             question: outcome.question,
             approvals: Vec::new(),
+            questions: Vec::new(),
             error: outcome.error,
         }
     }

@@ -55,6 +55,8 @@ pub use memory_labels::MemoryLabels;
 pub use registry::{Registry, RegistryError};
 pub use schema::arguments_schema;
 pub use synthetic::{NEW_COGNITIVE_LEVEL, NewCognitiveLevel, new_cognitive_level};
-pub use tool::{BoxFuture, CallContext, PreparedCall, Tool, ToolDefinition, ToolError, ToolOutput};
+pub use tool::{
+    BoxFuture, CallContext, OpenQuestion, PreparedCall, Tool, ToolDefinition, ToolError, ToolOutput,
+};
 pub use typed::{IntoOutput, Json, TypedTool};
 pub use validate::{ArgumentsError, Problems, nearest_name};

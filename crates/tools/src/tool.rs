@@ -118,6 +118,21 @@ pub struct ToolError {
     pub message: String,
     /// The join of the labels of everything looked at before it failed.
     pub label: Label,
+    /// The call needs an answer of the owner, and nobody is there to give it. Who runs the call keeps the question and
+    /// makes the answer the call's result; who cannot, tells the model the text.
+    pub question: Option<Box<OpenQuestion>>,
+}
+
+/// A question to the owner that outlasts the process that asks it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenQuestion {
+    /// The question, as the model wrote it: to be escaped where it is shown.
+    pub text: String,
+    /// Answers to choose from, as the model wrote them; any other answer is possible too. Perhaps none.
+    pub choices: Vec<String>,
+    /// How long the answer is waited for, from when the question is stored; none for as long as a request for
+    /// approval.
+    pub valid_for: Option<Duration>,
 }
 
 impl ToolError {
@@ -126,6 +141,15 @@ impl ToolError {
         Self {
             message: message.into(),
             label: Label::BOTTOM,
+            question: None,
+        }
+    }
+
+    /// The call waits for the owner's answer to `question`; `message` is for those who cannot wait.
+    pub fn waits(message: impl Into<String>, question: OpenQuestion) -> Self {
+        Self {
+            question: Some(Box::new(question)),
+            ..Self::new(message)
         }
     }
 

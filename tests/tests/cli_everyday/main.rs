@@ -10,6 +10,7 @@
 
 mod approvals;
 mod asking;
+mod attachments;
 mod chat;
 mod completions;
 mod doctor;
@@ -18,6 +19,7 @@ mod doctor;
 mod harness;
 mod init;
 mod lines;
+mod questions;
 mod reload;
 mod screen;
 mod tools;

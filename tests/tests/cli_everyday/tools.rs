@@ -32,14 +32,6 @@ fn the_owner_is_asked_at_a_terminal() {
 }
 
 #[test]
-fn where_nobody_is_the_model_is_told_so() {
-    let home = calling("ask_user", QUESTION, "nobody is there to be asked");
-    assert_eq!(home.run(["run", "ask"]).code(0).out, "Over.\n");
-    let home = calling("ask_user", QUESTION, "nobody is there to be asked");
-    home.run(["run", "ask", "--json"]).code(0);
-}
-
-#[test]
 fn a_question_is_taken_back_when_the_turn_is_cancelled() {
     let home = calling("ask_user", QUESTION, "never");
     let mut screen = Screen::start(home.command(["chat", "--session", "a"]));

@@ -112,7 +112,7 @@ async fn run(folder: &Path, inputs: Inputs, kind: StoreKind, mutant: Option<Muta
             cancel,
             observer: None,
             approver: (number % 3 > 0).then_some(&owner as &dyn Approver),
-            steering: None,
+            ..TurnOptions::default()
         };
         let task = format!(
             "Read what there is, send a note to ann@example.com and save it. {}",

@@ -1,5 +1,6 @@
 //! `tidegate approvals`.
 
+use super::outcome;
 use crate::ancestry;
 use crate::approver::{shown, sinks_in_short};
 use crate::args::{ApprovalsCommand, Global};
@@ -9,7 +10,7 @@ use crate::output::{self, shortened};
 use jiff::Timestamp;
 use serde::Serialize;
 use tidegate_policy::{ApprovalId, Label, SessionId, SessionName, TurnId, escaped};
-use tidegate_runtime::{ApprovalRequest, decide_approval};
+use tidegate_runtime::{ApprovalRequest, PendingQuestion, decide_approval};
 use tidegate_store::{ApprovalFilter, ApprovalRecord, ApprovalState, Store};
 
 pub(crate) async fn run(global: &Global, command: ApprovalsCommand) -> anyhow::Result<Exit> {
@@ -33,8 +34,11 @@ struct ShownApproval<'a> {
     label: Label,
     created: String,
     expires: String,
-    /// Everything the owner has to see; none if this version cannot read it.
+    /// Everything the owner has to see of a call; none if this version cannot read it.
     request: Option<ApprovalRequest>,
+    /// What the model asks, if it is no call but a question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    question: Option<PendingQuestion>,
 }
 
 impl<'a> ShownApproval<'a> {
@@ -49,6 +53,7 @@ impl<'a> ShownApproval<'a> {
             created: super::time(record.created_ms),
             expires: super::time(record.expires_ms),
             request: ApprovalRequest::read(record).ok(),
+            question: PendingQuestion::read(record),
         }
     }
 }
@@ -79,6 +84,16 @@ async fn list(global: &Global, store: &dyn Store) -> anyhow::Result<()> {
             span(now.saturating_sub(record.created_ms)),
             span(record.expires_ms.saturating_sub(now)),
         ))?;
+        if let Some(question) = PendingQuestion::read(record) {
+            for line in outcome::asked(&question) {
+                output::line(&format!("  {line}"))?;
+            }
+            let id = record.id;
+            output::line(&format!(
+                "  to answer: tidegate run --session {session} --resume --question {id} --answer TEXT"
+            ))?;
+            continue;
+        }
         match ApprovalRequest::read(record) {
             Ok(request) => {
                 for line in shown(&request) {
@@ -105,7 +120,9 @@ pub(super) async fn grant(store: &dyn Store, id: ApprovalId) -> anyhow::Result<A
     if let Some(record) = store.approval(id).await? {
         // What cannot be seen is not agreed to.
         anyhow::ensure!(
-            record.state != ApprovalState::Waiting || ApprovalRequest::read(&record).is_ok(),
+            record.state != ApprovalState::Waiting
+                || ApprovalRequest::read(&record).is_ok()
+                || PendingQuestion::read(&record).is_some(),
             "what {id} wants cannot be shown by this version, so it cannot be granted; refuse it, or use the version that asked"
         );
     }
@@ -122,8 +139,12 @@ async fn decide(global: &Global, store: &dyn Store, id: ApprovalId, grants: bool
     if global.json {
         return output::json(&ShownApproval::of(&record, name.as_ref()));
     }
+    let unreadable = match PendingQuestion::read(&record) {
+        Some(_) => "the question",
+        None => "the call",
+    };
     let what = ApprovalRequest::read(&record).map_or_else(
-        |_| "the call".to_owned(),
+        |_| unreadable.to_owned(),
         |request| {
             let sinks = sinks_in_short(&request);
             let to = if sinks.is_empty() {

@@ -2,7 +2,6 @@
 
 mod command;
 mod input;
-mod reload;
 mod show;
 
 use crate::activity::Activity;
@@ -16,13 +15,13 @@ use crate::terminal::Saved;
 use command::{Command, Line};
 use futures::FutureExt as _;
 use input::{Input, Typed};
-use reload::Watched;
 use std::io::{self, IsTerminal as _, Write as _};
 use tidegate_message::ModelPolicy;
 use tidegate_policy::{Classification, SessionId};
+use tidegate_runtime::config::ConfigError;
 use tidegate_runtime::{
-    Approver, CancelToken, Observer, Runtime, RuntimeError, Session, SessionRequest, TurnOptions, TurnReport,
-    Which,
+    Approver, CancelToken, ConfigurationChange, LiveRuntime, Observer, Runtime, RuntimeError, Session,
+    SessionRequest, TurnOptions, TurnReport, Which,
 };
 
 pub(crate) async fn run(global: &Global, args: ChatArgs) -> anyhow::Result<Exit> {
@@ -45,7 +44,12 @@ pub(crate) async fn run(global: &Global, args: ChatArgs) -> anyhow::Result<Exit>
     };
     let chat = Chat {
         global,
-        watched: Watched::new(&loaded),
+        live: LiveRuntime::new(
+            runtime.clone(),
+            &loaded,
+            environment::load_options(global, Vec::new())?,
+            environment::data_folder(global)?,
+        ),
         runtime,
         input,
         is_interactive,
@@ -61,7 +65,7 @@ pub(crate) async fn run(global: &Global, args: ChatArgs) -> anyhow::Result<Exit>
 struct Chat<'a> {
     global: &'a Global,
     runtime: Runtime,
-    watched: Watched,
+    live: LiveRuntime,
     input: Input,
     /// Whether a person types at a terminal; else each line of the input is a message.
     is_interactive: bool,
@@ -75,6 +79,7 @@ struct Chat<'a> {
 /// What a turn does.
 enum Task {
     Say(String),
+    Answer(String),
     Resume,
 }
 
@@ -121,7 +126,13 @@ impl Chat<'_> {
                 }
                 Line::Message(text) => {
                     let session = self.up_to_date(session).await?;
-                    self.turn(session, Task::Say(text)).await?
+                    let waits = !session.questions().await?.is_empty();
+                    let task = if waits {
+                        Task::Answer(text)
+                    } else {
+                        Task::Say(text)
+                    };
+                    self.turn(session, task).await?
                 }
                 Line::Command(command) => self.command(session, command).await?,
             };
@@ -184,6 +195,7 @@ impl Chat<'_> {
             let mut running = std::pin::pin!(async {
                 match task {
                     Task::Say(text) => session.run(text, options).await,
+                    Task::Answer(text) => session.answer(None, text, options).await,
                     Task::Resume => session.resume(options).await,
                 }
             });
@@ -290,37 +302,56 @@ impl Chat<'_> {
     /// The same session under the configuration as it is now. If a changed file cannot be used, that is told and
     /// the configuration before it stays in effect.
     async fn up_to_date(&mut self, session: Session) -> anyhow::Result<Session> {
-        if !self.watched.has_changed() {
+        let Some(change) = self.live.refresh() else {
             return Ok(session);
-        }
-        // The memories stay open: what they are does not change while the program runs.
-        let memory = self.runtime.memory().cloned();
-        let built = match environment::configuration(self.global, Vec::new()) {
-            Ok(loaded) => environment::runtime_of(self.global, &loaded, memory).await,
-            Err(error) => Err(error),
         };
-        let refused = match built {
-            Err(error) => error,
-            Ok(runtime) => {
-                let request = SessionRequest::new(Which::Existing(session.id().to_string()));
-                drop(session);
-                match runtime.session(request.clone()).await {
-                    Ok(session) => {
-                        self.runtime = runtime;
-                        if !self.global.json {
-                            output::aside("(the configuration has changed and is in effect now)");
-                        }
-                        return Ok(session);
-                    }
-                    Err(error) => {
-                        self.tell_not_reloaded(error.into());
-                        return Ok(self.runtime.session(request).await?);
-                    }
-                }
+        let change = match change {
+            ConfigurationChange::Refused { cause } if self.asks_to_trust(&cause)? => self.live.reload(),
+            change => change,
+        };
+        let restart = match change {
+            ConfigurationChange::InEffect { restart } => restart,
+            ConfigurationChange::Refused { cause } => {
+                self.tell_not_reloaded(cause.into());
+                return Ok(session);
             }
         };
-        self.tell_not_reloaded(refused);
-        Ok(session)
+        let request = SessionRequest::new(Which::Existing(session.id().to_string()));
+        drop(session);
+        let runtime = self.live.current();
+        match runtime.session(request.clone()).await {
+            Ok(session) => {
+                self.runtime = runtime;
+                if !self.global.json {
+                    output::aside("(the configuration has changed and is in effect now)");
+                    if !restart.is_empty() {
+                        output::tell(&format!("  as before until a restart: {}", restart.join(", ")));
+                    }
+                }
+                Ok(session)
+            }
+            Err(error) => {
+                self.tell_not_reloaded(error.into());
+                Ok(self.runtime.session(request).await?)
+            }
+        }
+    }
+
+    /// Asks about a file that nobody trusts as it is now, if that is what was wrong. Whether it is trusted now.
+    fn asks_to_trust(&self, cause: &RuntimeError) -> anyhow::Result<bool> {
+        let RuntimeError::Configuration(error) = cause else {
+            return Ok(false);
+        };
+        if !matches!(**error, ConfigError::Untrusted { .. }) || !environment::is_attended(self.global) {
+            return Ok(false);
+        }
+        match environment::configuration(self.global, Vec::new()) {
+            Ok(_) => Ok(true),
+            Err(error) => {
+                self.tell_not_reloaded(error);
+                Ok(false)
+            }
+        }
     }
 
     fn tell_not_reloaded(&self, error: anyhow::Error) {

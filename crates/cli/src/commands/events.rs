@@ -8,7 +8,7 @@ use crate::interrupts::Interrupts;
 use crate::output;
 use std::time::Duration;
 use tidegate_message::{
-    ApprovalDecision, BrokenPart, Event, EventKind, Limit, SummaryBy, TurnStatus, Unavailable,
+    ApprovalDecision, BrokenPart, Event, EventKind, Limit, QuestionEnd, SummaryBy, TurnStatus, Unavailable,
 };
 use tidegate_policy::{Decision, FlowKind, escaped};
 use tidegate_runtime::Runtime;
@@ -209,6 +209,18 @@ fn about(event: &Event) -> String {
             approval, call, tool, ..
         } => {
             format!("{approval} for {} {call}", escaped(tool.as_str()))
+        }
+        EventKind::QuestionAsked { question, call, tool } => {
+            format!("{question} by {} {call}", escaped(tool.as_str()))
+        }
+        EventKind::QuestionSettled { question, call, end } => {
+            let end = match end {
+                QuestionEnd::Answered => "answered",
+                QuestionEnd::Refused => "refused",
+                QuestionEnd::Expired => "expired",
+                QuestionEnd::GivenUp => "given up",
+            };
+            format!("{question} {end}, {call}")
         }
         EventKind::ToolStarted { call, tool } => format!("{} {call}", escaped(tool.as_str())),
         EventKind::ToolFinished {

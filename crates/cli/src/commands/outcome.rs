@@ -2,7 +2,21 @@
 
 use crate::output;
 use tidegate_message::{TurnStatus, Warning};
-use tidegate_runtime::TurnReport;
+use tidegate_policy::escaped;
+use tidegate_runtime::{PendingQuestion, TurnReport};
+
+/// A question that waits, line by line. What the model wrote is marked, and escaped where it is printed.
+pub(super) fn asked(question: &PendingQuestion) -> Vec<String> {
+    let mut lines = vec![format!(
+        "the model asks ({}, until {}):",
+        question.id,
+        super::local_time(question.expires_ms)
+    )];
+    lines.extend(question.question.trim().lines().map(|line| format!("│ {line}")));
+    let choices = question.choices.iter().enumerate();
+    lines.extend(choices.map(|(place, choice)| format!("  {}  {}", place + 1, escaped(choice))));
+    lines
+}
 
 /// Tells what there is to say of a turn besides its answer: reservations, errors, what it waits for.
 pub(super) fn reservations(report: &TurnReport) {
@@ -23,8 +37,13 @@ pub(super) fn reservations(report: &TurnReport) {
         (None, TurnStatus::Cancelled) => output::tell("cancelled"),
         (None, _) => {}
     }
-    if let Some(question) = &report.question {
+    if let Some(question) = report.question.as_ref().filter(|_| report.questions.is_empty()) {
         output::tell(&format!("question: {question}"));
+    }
+    for question in &report.questions {
+        for line in asked(question) {
+            output::tell(&line);
+        }
     }
     for id in &report.approvals {
         output::tell(&format!(

@@ -12,9 +12,13 @@ use crate::interrupts::Interrupts;
 use crate::output;
 use anyhow::Context as _;
 use std::io::{self, IsTerminal as _, Read as _};
-use tidegate_message::TurnStatus;
+use std::path::Path;
+use tidegate_message::{TurnStatus, UserMessage};
 use tidegate_policy::{SessionId, SessionName};
-use tidegate_runtime::{Approver, CancelToken, Observer, SessionRequest, TurnOptions, TurnReport, Which};
+use tidegate_runtime::{
+    AnswerSchema, Approver, CancelToken, Observer, SessionRequest, StructuredTask, TurnOptions, TurnReport,
+    Which,
+};
 
 pub(crate) async fn run(global: &Global, args: RunArgs) -> anyhow::Result<Exit> {
     let which = match args.session {
@@ -29,6 +33,7 @@ pub(crate) async fn run(global: &Global, args: RunArgs) -> anyhow::Result<Exit> 
         Some("-") => Some(task_from_input()?),
         other => other.map(str::to_owned),
     };
+    let schema = args.schema.as_deref().map(schema).transpose()?;
     let runtime = environment::runtime(global, Vec::new()).await?;
     let mut request = SessionRequest::new(which);
     request.workspace = args.workspace;
@@ -41,7 +46,7 @@ pub(crate) async fn run(global: &Global, args: RunArgs) -> anyhow::Result<Exit> 
     let cancel = CancelToken::new();
     let _signals = tokio::spawn(cancel_on_signal(Interrupts::new()?, cancel.clone(), global.json));
     let approver = environment::is_attended(global).then(TerminalApprover::default);
-    let activity = Activity::new(io::stdout().is_terminal())
+    let activity = Activity::new(io::stdout().is_terminal() && schema.is_none())
         .asking(approver.is_some())
         .knowing(session.transcript().open_calls());
     let options = TurnOptions {
@@ -49,11 +54,23 @@ pub(crate) async fn run(global: &Global, args: RunArgs) -> anyhow::Result<Exit> 
         cancel,
         observer: (!global.json).then_some(&activity as &dyn Observer),
         approver: approver.as_ref().map(|approver| approver as &dyn Approver),
-        steering: None,
+        attachments: args.attach,
+        ..TurnOptions::default()
     };
-    let report = match task {
-        Some(task) => session.run(task, options).await?,
-        None => session.resume(options).await?,
+    let report = match schema {
+        Some(schema) => {
+            let task = match (task, args.answer) {
+                (Some(task), _) => StructuredTask::Run(UserMessage::person(task)),
+                (None, Some(answer)) => StructuredTask::Answer(args.question, answer),
+                (None, None) => StructuredTask::Resume,
+            };
+            session.run_structured(task, &schema, options).await?.report
+        }
+        None => match (task, args.answer) {
+            (Some(task), _) => session.run(task, options).await?,
+            (None, Some(answer)) => session.answer(args.question, answer, options).await?,
+            (None, None) => session.resume(options).await?,
+        },
     };
     let shown = if global.json {
         output::json(&report)
@@ -65,6 +82,12 @@ pub(crate) async fn run(global: &Global, args: RunArgs) -> anyhow::Result<Exit> 
         Err(error) if !error.is::<output::Closed>() => Err(error),
         Ok(()) | Err(_) => Ok(report.status.into()),
     }
+}
+
+fn schema(file: &Path) -> anyhow::Result<AnswerSchema> {
+    let what = || format!("the schema {} cannot be used", file.display());
+    let text = std::fs::read_to_string(file).with_context(what)?;
+    AnswerSchema::parse(&text).with_context(what)
 }
 
 fn task_from_input() -> anyhow::Result<String> {
@@ -95,6 +118,15 @@ fn show(report: &TurnReport, activity: &Activity) -> anyhow::Result<()> {
     }
     if !report.approvals.is_empty() {
         output::tell(&format!("  then: tidegate run --session {session} --resume"));
+    }
+    if let Some(first) = report.questions.first() {
+        let which = match report.questions.len() {
+            1 => String::new(),
+            _ => format!(" --question {}", first.id),
+        };
+        output::tell(&format!(
+            "  to answer: tidegate run --session {session} --resume{which} --answer TEXT"
+        ));
     }
     if report.turn.is_none() {
         output::tell(&format!("nothing was done yet in session {session}"));

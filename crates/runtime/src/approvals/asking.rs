@@ -6,7 +6,7 @@ use super::request::{ApprovalRequest, rule_of};
 use super::text::{Denied, denied};
 use super::{ApprovalAnswer, Approver};
 use crate::config::Unattended;
-use crate::tool_call::{Calls, Record};
+use crate::tool_call::{Calls, Consent, Record};
 use crate::{RuntimeError, ids};
 use serde_json::Value;
 use std::sync::PoisonError;
@@ -69,7 +69,7 @@ impl Calls<'_> {
             () = self.cancel.cancelled() => return Ok(Permission::Cancelled),
             alone = self.asking.lock() => alone,
         };
-        let evaluation = self.judge_subject(subject, false);
+        let evaluation = self.judge_subject(subject, Consent::None);
         if !evaluation.needs_approval() {
             return Ok(Permission::Judged(evaluation));
         }

@@ -1,8 +1,9 @@
 //! Answering a request, from any process that has the store.
 
+use super::question::{PendingQuestion, write_settled};
 use super::request::ApprovalRequest;
 use crate::RuntimeError;
-use tidegate_message::{ApprovalDecision, EventKind};
+use tidegate_message::{ApprovalDecision, EventKind, QuestionEnd};
 use tidegate_policy::{ApprovalId, RuleId, ToolName};
 use tidegate_store::{ApprovalRecord, NewEvent, Store, StoreError, Write};
 
@@ -15,6 +16,7 @@ use tidegate_store::{ApprovalRecord, NewEvent, Store, StoreError, Write};
 /// Who may call this is for the caller to see to: the owner, with a credential that no tool can reach.
 ///
 /// # Errors
+/// [`RuntimeError::IsQuestion`] for a grant to a question, which needs an answer (it can be refused);
 /// [`StoreError::UnknownApproval`], and [`StoreError::ApprovalSettled`] if it was answered before or its time is up.
 pub async fn decide_approval(
     store: &dyn Store,
@@ -24,6 +26,12 @@ pub async fn decide_approval(
     let unknown = || StoreError::UnknownApproval { approval };
     let record = store.approval(approval).await?.ok_or_else(unknown)?;
     let decision = if grant {
+        if PendingQuestion::read(&record).is_some() {
+            return Err(RuntimeError::IsQuestion {
+                question: approval,
+                session: record.session,
+            });
+        }
         ApprovalDecision::Granted
     } else {
         ApprovalDecision::Refused
@@ -38,6 +46,14 @@ pub async fn decide_approval(
 
 /// The fact that a stored request was decided.
 pub(crate) fn decided(record: &ApprovalRecord, decision: ApprovalDecision) -> Write {
+    if PendingQuestion::read(record).is_some() {
+        let end = match decision {
+            ApprovalDecision::Granted => QuestionEnd::Answered,
+            ApprovalDecision::Refused => QuestionEnd::Refused,
+            ApprovalDecision::Expired => QuestionEnd::GivenUp,
+        };
+        return write_settled(record, end);
+    }
     // What cannot be read was erased, or is of another version: the id says enough.
     let (tool, rule) = ApprovalRequest::read(record).map_or_else(
         |_| (ToolName::new(""), RuleId::new("")),

@@ -1,8 +1,9 @@
 //! What a grant is bound to.
 
 use super::asking::Subject;
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use tidegate_message::ToolCall;
 use tidegate_policy::Taint;
 
 /// SHA-256 of everything the call is: its tool and id, the arguments as they were checked, and what they were
@@ -31,5 +32,11 @@ pub(crate) fn release_digest(subject: &Subject<'_>, taint: &Taint) -> [u8; 32] {
         "taint": taint.label(),
         "epoch": taint.lineage().len(),
     });
+    Sha256::digest(everything.to_string()).into()
+}
+
+/// SHA-256 of a question: the call that asks it, and its arguments. Another than that of a request to run the call.
+pub(crate) fn question_digest(call: &ToolCall, arguments: &Value) -> [u8; 32] {
+    let everything = json!({ "question": call.name, "call": call.id, "arguments": arguments });
     Sha256::digest(everything.to_string()).into()
 }

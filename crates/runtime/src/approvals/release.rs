@@ -6,7 +6,7 @@ use super::digest::release_digest;
 use super::request::ApprovalRequest;
 use crate::explain::calls_of;
 use crate::open::{registry, role};
-use crate::tool_call::is_write_down;
+use crate::tool_call::{Consent, is_write_down};
 use crate::trial::Trial;
 use crate::{Runtime, RuntimeError, ids};
 use std::time::Duration;
@@ -106,7 +106,7 @@ impl Runtime {
             resources: prepared.resources(),
             resolved: prepared.resolved(),
         };
-        if !is_write_down(&calls.judge_subject(&subject, false)) {
+        if !is_write_down(&calls.judge_subject(&subject, Consent::None)) {
             return Err(no(
                 "the call is not refused by no-write-down any more; let the model make it again",
             ));

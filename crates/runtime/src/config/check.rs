@@ -73,6 +73,7 @@ fn check_values(configuration: &Configuration) -> Result<(), Wrong> {
 
 fn check_ranges(configuration: &Configuration) -> Result<(), Wrong> {
     let agent = &configuration.agent;
+    let commands = configuration.commands;
     let prompt = &configuration.prompt;
     let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
     let max_output_chars = count(agent.max_output_chars);
@@ -86,6 +87,10 @@ fn check_ranges(configuration: &Configuration) -> Result<(), Wrong> {
             1..=604_800,
         ),
         ("agent.max_output_chars", max_output_chars, 200..=100_000_000),
+        ("commands.memory_mib", commands.memory_mib, 16..=1_048_576),
+        ("commands.processor_s", commands.processor_s, 1..=604_800),
+        ("commands.file_mib", commands.file_mib, 1..=1_048_576),
+        ("commands.processes", commands.processes, 4..=65_536),
         ("prompt.protect_first", count(prompt.protect_first), 0..=1_000),
         ("prompt.protect_last", count(prompt.protect_last), 1..=10_000),
         ("prompt.image_tokens", prompt.image_tokens, 0..=1_000_000),

@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use tidegate_builtins::confine::CommandLimits;
 use tidegate_policy::{ActionClass, ActionWords, Classification, Integrity, Role, TrustedFields};
 
 /// Everything in `tidegate.toml`.
@@ -22,6 +23,9 @@ pub struct Configuration {
     pub models: BTreeMap<String, ModelSettings>,
     /// The agent loop.
     pub agent: AgentSettings,
+    /// How much of the machine commands may use. The system enforces each limit for single processes; only their number
+    /// is for all processes of a command.
+    pub commands: CommandSettings,
     /// Delegates. No effect in this version.
     pub delegate: Reserved,
     /// Session tools. No effect in this version.
@@ -142,6 +146,10 @@ pub struct ModelSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-hot" = true))]
     pub context_window: Option<u64>,
+    /// Whether it takes images. Default true: where it does not, the provider says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-hot" = true))]
+    pub images: Option<bool>,
     /// Money for a million tokens of input. No effect in this version.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-hot" = true))]
@@ -186,6 +194,60 @@ impl Default for AgentSettings {
             max_output_chars: 30_000,
             commands: true,
             turn_timeout_s: 1_800,
+        }
+    }
+}
+
+/// How much of the machine commands may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CommandSettings {
+    /// MiB of memory of its own that a process may have; 16 times as much of memory that it shares or only reserves. Default
+    /// 4096.
+    #[schemars(range(min = 16, max = 1_048_576), extend("x-hot" = true))]
+    pub memory_mib: u64,
+    /// Seconds of processor time a process may take, over all its threads. Default 1800.
+    #[schemars(range(min = 1, max = 604_800), extend("x-hot" = true))]
+    pub processor_s: u64,
+    /// MiB that a file can become long. Default 4096.
+    #[schemars(range(min = 1, max = 1_048_576), extend("x-hot" = true))]
+    pub file_mib: u64,
+    /// Processes a confined command may have at once. Default 2048.
+    #[schemars(range(min = 4, max = 65_536), extend("x-hot" = true))]
+    pub processes: u64,
+}
+
+impl Default for CommandSettings {
+    fn default() -> Self {
+        let CommandLimits {
+            memory_mib,
+            processor_s,
+            file_mib,
+            processes,
+        } = CommandLimits::default();
+        Self {
+            memory_mib,
+            processor_s,
+            file_mib,
+            processes,
+        }
+    }
+}
+
+impl CommandSettings {
+    /// The same, as the tool takes it.
+    pub fn limits(self) -> CommandLimits {
+        let Self {
+            memory_mib,
+            processor_s,
+            file_mib,
+            processes,
+        } = self;
+        CommandLimits {
+            memory_mib,
+            processor_s,
+            file_mib,
+            processes,
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::ids;
 use crate::runtime::Shared;
 use futures::StreamExt as _;
 use serde::Deserialize;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tidegate_memory::{Auxiliary, Cause, Distilled};
 use tidegate_message::{Body, Entry, EntrySeq, ModelId, ReplyPart, UserMessage};
 use tidegate_policy::{Classification, Label};
@@ -13,7 +13,7 @@ use tidegate_tools::BoxFuture;
 
 /// The models of `[tiers] auxiliary`, of a runtime that is built after the memories were opened.
 #[derive(Default)]
-pub(crate) struct MemoryAuxiliary(OnceLock<Weak<Shared>>);
+pub(crate) struct MemoryAuxiliary(Mutex<Weak<Shared>>);
 
 /// Why no model has said anything.
 #[derive(Debug, thiserror::Error)]
@@ -36,14 +36,13 @@ struct Name {
 }
 
 impl MemoryAuxiliary {
-    /// The runtime whose models are asked. The first one counts.
+    /// The runtime whose models are asked from now on.
     pub(crate) fn set(&self, shared: &Arc<Shared>) {
-        // A builder builds once.
-        let _ = self.0.set(Arc::downgrade(shared));
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(shared);
     }
 
     fn shared(&self) -> Option<Arc<Shared>> {
-        self.0.get()?.upgrade()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
     /// Asks the models that may see what the first of them may, best first.

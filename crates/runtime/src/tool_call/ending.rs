@@ -127,6 +127,7 @@ impl Calls<'_> {
             sources: capped.sources,
             journalled,
             denied_by_owner: false,
+            settles: None,
         }))
     }
 
@@ -170,6 +171,7 @@ impl CallEnd {
             sources: Vec::new(),
             journalled,
             denied_by_owner: false,
+            settles: None,
         }))
     }
 }

@@ -12,8 +12,19 @@ use tidegate_policy::{
 use tidegate_store::NewEvent;
 use tidegate_tools::{Tool, ToolDefinition};
 
+/// What the owner has said to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Consent {
+    /// Nothing.
+    None,
+    /// It may run.
+    Granted,
+    /// Its bytes may go where it sends them.
+    Released,
+}
+
 impl Calls<'_> {
-    pub(crate) fn judge_subject(&self, subject: &Subject<'_>, granted: bool) -> Evaluation {
+    pub(crate) fn judge_subject(&self, subject: &Subject<'_>, consent: Consent) -> Evaluation {
         let Subject {
             call,
             definition,
@@ -21,7 +32,7 @@ impl Calls<'_> {
             resources,
             ..
         } = subject;
-        self.judge_resolved(call, definition, arguments, resources, granted, false)
+        self.judge_resolved(call, definition, arguments, resources, consent)
     }
 
     pub(super) fn judge_resolved(
@@ -30,13 +41,12 @@ impl Calls<'_> {
         definition: &ToolDefinition,
         arguments: &Value,
         resources: &[Resource],
-        granted: bool,
-        released: bool,
+        consent: Consent,
     ) -> Evaluation {
         let check = &self.shared.integrity;
         let flow = ToolCallFlow {
-            granted,
-            released,
+            granted: consent == Consent::Granted,
+            released: consent == Consent::Released,
             facts: CallFacts {
                 arguments: Some(arguments),
                 parallel: Some(self.parallel),

@@ -1,6 +1,6 @@
 //! Calls that the owner released: exactly these bytes to exactly there, once.
 
-use super::Calls;
+use super::{Calls, Consent};
 use crate::RuntimeError;
 use crate::approvals::{Grant, RELEASE, Subject, release_digest};
 use tidegate_policy::{Evaluation, RuleId, rule};
@@ -46,13 +46,6 @@ impl Calls<'_> {
 
     /// Judges a call as if the owner had released it.
     pub(crate) fn judge_released(&self, subject: &Subject<'_>) -> Evaluation {
-        let Subject {
-            call,
-            definition,
-            arguments,
-            resources,
-            ..
-        } = subject;
-        self.judge_resolved(call, definition, arguments, resources, false, true)
+        self.judge_subject(subject, Consent::Released)
     }
 }

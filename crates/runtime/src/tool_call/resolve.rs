@@ -1,7 +1,7 @@
 //! Checks 1 to 3: whether a call is offered and fits, and what it touches.
 
 use super::judge::unknown_tool;
-use super::{Calls, guarded};
+use super::{Calls, Consent, guarded};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use tidegate_message::ToolCall;
@@ -123,7 +123,7 @@ impl Calls<'_> {
                 } = resolved;
                 let resources = prepared.resources();
                 (
-                    self.judge_resolved(call, definition, &arguments, resources, false, false),
+                    self.judge_resolved(call, definition, &arguments, resources, Consent::None),
                     None,
                 )
             }
@@ -134,7 +134,7 @@ impl Calls<'_> {
                     .check(&call.name, &call.arguments)
                     .unwrap_or_default();
                 let arguments = Value::Object(arguments);
-                let evaluation = self.judge_resolved(call, definition, &arguments, &[], false, false);
+                let evaluation = self.judge_resolved(call, definition, &arguments, &[], Consent::None);
                 (evaluation, Some(error.message))
             }
             Err(Unresolved::Cancelled) => {

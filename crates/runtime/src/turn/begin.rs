@@ -4,10 +4,12 @@ use super::Turn;
 use super::compact::{now_ms, renumbered};
 use super::output::Refused;
 use super::recall::FromMemory;
-use crate::{RuntimeError, Session, Signal, TurnOptions, TurnReport, notes};
+use crate::attachment::{self, Attached, AttachedBody};
+use crate::{AttachmentError, RuntimeError, Session, Signal, TurnOptions, TurnReport, notes};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tidegate_core::Outcome;
-use tidegate_message::{CompactionTrigger, Entry, EventKind, TurnStatus, Usage, UserMessage};
+use tidegate_message::{Author, CompactionTrigger, Entry, EventKind, TurnStatus, Usage, UserMessage};
 use tidegate_policy::{Label, Origin, ToolName, TurnId};
 use tidegate_prompt::{
     CompactionCause, CompactionReport, Cooldown, Need, Note, PrefixBreakCause, ProjectFile, PromptError,
@@ -47,13 +49,17 @@ impl<'a> Turn<'a> {
         turn: TurnId,
         message: UserMessage,
         label: Label,
-        options: TurnOptions<'a>,
+        mut options: TurnOptions<'a>,
     ) -> Result<TurnReport, RuntimeError> {
+        let attached = attached(session, &options.attachments).await?;
+        let own_notes = std::mem::take(&mut options.notes);
         let run = session.new_run(turn);
         let mut this = Self::new(session, run, turn, options);
         let number = this.session.record.turns.saturating_add(1);
-        let message = match this.admit("the task", label, message) {
-            Ok(message) => message,
+        let admitted = this.admit("the task", label, message);
+        let admitted = admitted.and_then(|message| Ok((message, this.admit_attached(attached)?)));
+        let (mut message, attached) = match admitted {
+            Ok(admitted) => admitted,
             Err(Refused { explanation, raised }) => {
                 let raised = this.raise(raised, Origin::Owner, number);
                 this.store_taint(raised);
@@ -64,8 +70,24 @@ impl<'a> Turn<'a> {
         // What was judged is recorded after the beginning of the turn it belongs to.
         this.note_first(label, EventKind::TurnStarted);
         let mut raised = this.raise(label, Origin::Owner, number);
-        let mut riders = this.riders(number).await?;
+        let mut riders = this.riders(number, own_notes).await?;
         raised |= riders.raised;
+        let mut label = label;
+        for file in attached {
+            raised |= this.raise(file.label, file.origin(), number);
+            match file.body {
+                AttachedBody::Text(text) => riders.recalled.push(Recalled {
+                    memory: None,
+                    origin: format!("{}, a file that the user attached to this message", file.name),
+                    text,
+                    label: file.label,
+                }),
+                AttachedBody::Image(image) => {
+                    message.content.push(image);
+                    label = label.join(file.label);
+                }
+            }
+        }
         let taken = std::mem::take(&mut riders.taken);
         let (context, entry, mut writes) = match this.build(message, label, riders, number).await? {
             Built::Context {
@@ -119,13 +141,18 @@ impl<'a> Turn<'a> {
     }
 
     /// What rides on the message of this turn, judged and with the taint it raises.
-    async fn riders(&mut self, number: u32) -> Result<Riders, RuntimeError> {
+    async fn riders(&mut self, number: u32, own: Vec<Note>) -> Result<Riders, RuntimeError> {
         let mut riders = Riders::default();
+        let mut all = Vec::new();
         for stored in self.session.shared.store.notes(self.session.id()).await? {
             let Some(note) = notes::read(&stored) else {
                 continue;
             };
             riders.taken.push(stored.position);
+            all.push(note);
+        }
+        all.extend(own);
+        for note in all {
             let (text, origin) = (notes::text(&note.kind), note_origin());
             match self.admit_text("a note", note.label, &text) {
                 // What a rule would change cannot be told as it is, and half a note says something else.
@@ -159,6 +186,23 @@ impl<'a> Turn<'a> {
             self.session.project_file = Some(found);
         }
         Ok(riders)
+    }
+
+    /// Judges attached files on their way into the context, and gives them as they may enter.
+    fn admit_attached(&mut self, files: Vec<Attached>) -> Result<Vec<Attached>, Refused> {
+        let mut admitted = Vec::with_capacity(files.len());
+        for mut file in files {
+            let what = file.what();
+            match &mut file.body {
+                AttachedBody::Text(text) => *text = self.admit_text(&what, file.label, text)?,
+                AttachedBody::Image(image) => {
+                    let message = UserMessage::new(Author::Person, vec![image.clone()]);
+                    self.admit(&what, file.label, message)?;
+                }
+            }
+            admitted.push(file);
+        }
+        Ok(admitted)
     }
 
     /// Makes the context, need by need.
@@ -308,6 +352,19 @@ impl<'a> Turn<'a> {
             error: Some(error),
         })
     }
+}
+
+/// Reads the files of a message, and looks whether the model that gets them takes images.
+async fn attached(session: &Session, files: &[PathBuf]) -> Result<Vec<Attached>, RuntimeError> {
+    let attached = attachment::read_all(&session.shared, &session.record.session.workspace, files).await?;
+    let is_image = |(_, file): &(&PathBuf, &Attached)| matches!(file.body, AttachedBody::Image(_));
+    if let Some((path, _)) = files.iter().zip(&attached).find(is_image)
+        && let Some(model) = session.without_images()
+    {
+        let path = path.clone();
+        return Err(AttachmentError::NoImages { path, model }.into());
+    }
+    Ok(attached)
 }
 
 /// Where notes come from.

@@ -1,7 +1,8 @@
 //! Running the calls of one model message, and what the owner was asked about them.
 
 use super::{Facts, Turn};
-use crate::approvals::decided;
+use crate::approvals::{PendingQuestion, StoredQuestion, decided};
+use crate::caller::caller;
 use crate::provenance::Known;
 use crate::tool_call::{Answered, CallEnd, Calls};
 use crate::{RuntimeError, Session};
@@ -9,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 use tidegate_core::ToolFacts as _;
 use tidegate_message::{ApprovalDecision, ResultStatus, ToolCall, ToolResult};
-use tidegate_policy::{ApprovalId, CallId, Caller, Integrity, IntegrityMode, Label, SessionName};
+use tidegate_policy::{ApprovalId, CallId, Integrity, IntegrityMode, Label};
 use tidegate_store::{ApprovalFilter, ApprovalRecord, Write};
 use tidegate_tools::Cancel as _;
 use tokio::sync::Mutex;
@@ -21,7 +22,7 @@ pub(super) enum CallsEnd {
     /// These are answered, and these wait for the owner.
     Waiting {
         known: Vec<ToolResult>,
-        waiting: Vec<(CallId, ApprovalId)>,
+        waiting: Vec<(CallId, WaitsFor)>,
     },
     /// The turn was cancelled: these are answered, and these had begun.
     Cancelled {
@@ -30,13 +31,21 @@ pub(super) enum CallsEnd {
     },
 }
 
+/// What a call waits for.
+pub(super) enum WaitsFor {
+    /// That it is approved.
+    Approval(ApprovalId),
+    /// The answer to its question.
+    Answer(Box<PendingQuestion>),
+}
+
 impl Turn<'_> {
     /// Answers the calls of the open unit: those of a batch together, the batches one after the other. A call that
     /// waits for the owner holds up no other.
     pub(super) async fn run_tools(&mut self, batches: Vec<Vec<ToolCall>>) -> Result<CallsEnd, RuntimeError> {
         let session = self.session.id();
         let mut known: BTreeMap<CallId, ToolResult> = BTreeMap::new();
-        let mut waiting: BTreeMap<CallId, ApprovalId> = BTreeMap::new();
+        let mut waiting: BTreeMap<CallId, WaitsFor> = BTreeMap::new();
         let mut begun = BTreeSet::new();
         let mut raises = Vec::new();
         let mut refusals = 0_u32;
@@ -48,17 +57,13 @@ impl Turn<'_> {
             self.session.record.session.user.clone(),
             self.session.name().cloned(),
         );
-        let caller = Caller {
-            user: Some(user.as_str()),
-            session_name: name.as_ref().map(SessionName::as_str),
-            role: Some(self.session.role),
-            channel: None,
-            attended: self.approver.is_some(),
-        };
+        let caller = caller(&user, self.session.role, name.as_ref(), self.approver.is_some());
         let facts = Facts(&registry);
         let taint = self.session.taint().clone();
         let cancel = self.cancel.clone();
         let asked = std::mem::take(&mut self.asked);
+        let questions = std::mem::take(&mut self.questions);
+        let answer = self.answer.take();
         let acknowledged = std::sync::Mutex::new(self.session.record.acknowledged);
         let values = self.known_before(batches.iter().flatten(), produced_by);
         let calls = Calls {
@@ -76,6 +81,8 @@ impl Turn<'_> {
             cancel: &cancel,
             approver: self.approver,
             asked: &asked,
+            questions: &questions,
+            answer: answer.as_ref(),
             acknowledged: &acknowledged,
             asking: &Mutex::new(()),
         };
@@ -97,7 +104,11 @@ impl Turn<'_> {
                 let answered = match end {
                     CallEnd::Answered(answered) => *answered,
                     CallEnd::Waits(approval) => {
-                        waiting.insert(call.id.clone(), approval);
+                        waiting.insert(call.id.clone(), WaitsFor::Approval(approval));
+                        continue;
+                    }
+                    CallEnd::Asks(question) => {
+                        waiting.insert(call.id.clone(), WaitsFor::Answer(question));
                         continue;
                     }
                     CallEnd::NotBegun => continue,
@@ -109,6 +120,8 @@ impl Turn<'_> {
                     sources,
                     journalled,
                     denied_by_owner,
+                    // The turn has it from the result.
+                    settles: _,
                 } = answered;
                 self.waiting.events.extend(events);
                 self.waiting
@@ -190,6 +203,10 @@ impl Turn<'_> {
         for record in self.approvals().await? {
             if open.contains(&record.call) {
                 self.may_have_asked |= record.state.is_open();
+                if StoredQuestion::read(&record).is_some() {
+                    self.questions.insert(record.call.clone(), record);
+                    continue;
+                }
                 self.asked.entry(record.call.clone()).or_default().push(record);
             }
         }

@@ -21,5 +21,6 @@ mod project_file;
 mod providers;
 mod requests;
 mod system_message;
+mod reloading;
 mod tools;
 mod world;

@@ -135,6 +135,16 @@ fn every_kind() -> Vec<EventKind> {
             tool: tool.clone(),
             rule: RuleId::new("bumper"),
         },
+        EventKind::QuestionAsked {
+            question: ApprovalId::from_bits(8),
+            call: call.clone(),
+            tool: tool.clone(),
+        },
+        EventKind::QuestionSettled {
+            question: ApprovalId::from_bits(8),
+            call: call.clone(),
+            end: QuestionEnd::Answered,
+        },
         EventKind::ToolStarted {
             call: call.clone(),
             tool: ToolName::new(marked("invented")),

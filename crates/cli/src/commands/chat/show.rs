@@ -38,7 +38,8 @@ pub(super) fn report(report: &TurnReport, activity: &Activity) -> anyhow::Result
         TurnStatus::AwaitingApproval => {
             output::tell("  then: /resume. Your next message ends the turn without these calls.");
         }
-        TurnStatus::Success | TurnStatus::Blocked | TurnStatus::PendingQuestion => {}
+        TurnStatus::PendingQuestion => output::tell("  your next message is the answer"),
+        TurnStatus::Success | TurnStatus::Blocked => {}
     }
     shown
 }
