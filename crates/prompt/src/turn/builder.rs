@@ -6,11 +6,10 @@ use crate::templates::Templates;
 use crate::{
     Compaction, CompactionCause, CompactionInput, CompactionOutcome, CompactionSettings, CurrentMessage,
     Fixed, Note, PromptError, Recalled, RequestSize, SystemPrompt, TooLarge, compose_user_api_content,
-    estimate_entry, estimate_request, reanchor_current_turn_user_idx, sanitise,
+    estimate_entry, estimate_transcript, reanchor_current_turn_user_idx, sanitise,
 };
 use std::sync::Arc;
 use tidegate_message::{Content, Entry, Transcript, UserMessage, joined_text};
-use tidegate_policy::Label;
 
 /// What the builder needs next.
 #[derive(Clone, Copy, Debug)]
@@ -289,9 +288,7 @@ impl TurnBuilder {
     /// If something is still needed.
     pub fn finish(self) -> Result<TurnContext, PromptError> {
         self.expect(State::Ready, "the end of the turn's beginning")?;
-        let entries = self.transcript.entries();
-        let label =
-            Label::join_all(entries.iter().map(|entry| entry.label)).join(self.input.system_prompt.label);
+        let label = self.transcript.label().join(self.input.system_prompt.label);
         Ok(TurnContext {
             turn_id: self.input.turn,
             user_message: self.input.content,
@@ -315,7 +312,7 @@ impl TurnBuilder {
     }
 
     fn measure(&mut self) {
-        self.size = estimate_request(self.transcript.entries(), self.fixed(), &self.input.prices);
+        self.size = estimate_transcript(&self.transcript, self.fixed(), &self.input.prices);
     }
 
     fn expect(&self, state: State, given: &'static str) -> Result<(), PromptError> {

@@ -91,7 +91,7 @@ impl Assembly {
             return Ok(Taken::Refusal(error.to_owned()));
         }
         if let Some(usage) = chunk.remove("usage").filter(|usage| usage.get() != "null") {
-            self.usage = read_usage(usage)?;
+            self.usage = read_usage(usage);
         }
         let mut events = Vec::new();
         for choice in array_field(&mut chunk, "choices")? {
@@ -233,16 +233,18 @@ impl Assembly {
             Some(Finish::Stop | Finish::ToolCalls | Finish::Other) | None => FinishReason::ToolCalls,
         };
 
-        let verbatim = Message {
-            text: &self.text,
-            reasoning_content: &self.reasoning_content,
-            reasoning: &self.reasoning,
-            reasoning_details: &self.reasoning_details,
+        let tool_calls: Result<Vec<_>, _> = calls.iter().map(MessageCall::of).collect();
+        let verbatim = tool_calls.map(|tool_calls| Message {
+            content: Some(self.text.as_str()).filter(|text| !text.is_empty() || calls.is_empty()),
             extra_content: self.extra_content.as_deref(),
-            calls: &calls,
-        };
+            reasoning: &self.reasoning,
+            reasoning_content: &self.reasoning_content,
+            reasoning_details: self.reasoning_details.items(),
+            role: "assistant",
+            tool_calls,
+        });
         let json = verbatim
-            .json()
+            .and_then(|message| to_raw_value(&message))
             .map_err(|error| Malformed::json("the reply", &error))?;
 
         let thought = if self.reasoning_content.is_empty() {
@@ -289,66 +291,65 @@ impl Finish {
     }
 }
 
-/// What goes back to the provider: what it accepts, nothing that only replies have.
+/// What goes back to the provider: what it accepts, nothing that only replies have. Keys in the order of the alphabet.
+#[derive(Serialize)]
 struct Message<'a> {
-    text: &'a str,
-    reasoning_content: &'a str,
-    reasoning: &'a str,
-    reasoning_details: &'a ReasoningDetails,
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     extra_content: Option<&'a RawValue>,
-    calls: &'a [Call],
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reasoning: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reasoning_content: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    reasoning_details: &'a [BTreeMap<String, Box<RawValue>>],
+    role: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<MessageCall<'a>>,
 }
 
-impl Message<'_> {
-    fn json(&self) -> Result<Box<RawValue>, serde_json::Error> {
-        let mut message = Object::default();
-        message.put("role", "assistant")?;
-        if self.text.is_empty() && !self.calls.is_empty() {
-            message.put("content", &Value::Null)?;
-        } else {
-            message.put("content", self.text)?;
-        }
-        for (key, text) in [
-            ("reasoning_content", self.reasoning_content),
-            ("reasoning", self.reasoning),
-        ] {
-            if !text.is_empty() {
-                message.put(key, text)?;
-            }
-        }
-        if !self.reasoning_details.is_empty() {
-            message.put("reasoning_details", self.reasoning_details.items())?;
-        }
-        if let Some(extra) = self.extra_content {
-            message.put("extra_content", extra)?;
-        }
-        if !self.calls.is_empty() {
-            let calls: Vec<Box<RawValue>> = self.calls.iter().map(call_json).collect::<Result<_, _>>()?;
-            message.put("tool_calls", &calls)?;
-        }
-        to_raw_value(&message.0)
-    }
+/// One of its calls: most have no other fields than these.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum MessageCall<'a> {
+    Plain(PlainCall<'a>),
+    WithExtras(BTreeMap<String, Box<RawValue>>),
 }
 
-fn call_json(call: &Call) -> Result<Box<RawValue>, serde_json::Error> {
-    let mut function = Object(call.function_extra.clone());
-    function.put("name", &wire_tool_name(&call.name))?;
-    function.put("arguments", wire_arguments(&call.arguments))?;
-    let mut object = Object(call.extra.clone());
-    object.put("id", &call.id)?;
-    object.put("type", "function")?;
-    object.put("function", &function.0)?;
-    to_raw_value(&object.0)
+#[derive(Serialize)]
+struct PlainCall<'a> {
+    function: PlainFunction<'a>,
+    id: &'a str,
+    r#type: &'static str,
 }
 
-/// A JSON object whose values are text already.
-#[derive(Default)]
-struct Object(BTreeMap<String, Box<RawValue>>);
+#[derive(Serialize)]
+struct PlainFunction<'a> {
+    arguments: &'a str,
+    name: String,
+}
 
-impl Object {
-    fn put<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> Result<(), serde_json::Error> {
-        self.0.insert(key.to_owned(), to_raw_value(value)?);
-        Ok(())
+impl<'a> MessageCall<'a> {
+    fn of(call: &'a Call) -> Result<Self, serde_json::Error> {
+        let plain = PlainFunction {
+            arguments: wire_arguments(&call.arguments),
+            name: wire_tool_name(&call.name),
+        };
+        if call.extra.is_empty() && call.function_extra.is_empty() {
+            return Ok(Self::Plain(PlainCall {
+                function: plain,
+                id: &call.id,
+                r#type: "function",
+            }));
+        }
+        let mut function = call.function_extra.clone();
+        function.insert("name".to_owned(), to_raw_value(&plain.name)?);
+        function.insert("arguments".to_owned(), to_raw_value(plain.arguments)?);
+        let mut object = call.extra.clone();
+        object.insert("id".to_owned(), to_raw_value(&call.id)?);
+        object.insert("type".to_owned(), to_raw_value("function")?);
+        object.insert("function".to_owned(), to_raw_value(&function)?);
+        Ok(Self::WithExtras(object))
     }
 }
 
@@ -369,19 +370,28 @@ fn read_content(raw: &RawValue) -> Result<String, Malformed> {
     Ok(said)
 }
 
-/// Prompt tokens contain those read from the cache; nothing is said of those written to it.
-fn read_usage(raw: &RawValue) -> Result<Usage, Malformed> {
-    let usage: Value =
-        serde_json::from_str(raw.get()).map_err(|error| Malformed::json("`usage` of the reply", &error))?;
-    let tokens = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
-    let prompt = tokens("/prompt_tokens");
-    let cached = tokens("/prompt_tokens_details/cached_tokens").min(prompt);
-    Ok(Usage {
+/// Prompt tokens contain those read from the cache; nothing is said of those written to it. What is no number of tokens
+/// counts as none.
+fn read_usage(raw: &RawValue) -> Usage {
+    let tokens = |raw: Option<&RawValue>| raw.and_then(|raw| raw.get().parse::<u64>().ok()).unwrap_or(0);
+    let usage = members(raw);
+    let prompt = tokens(usage.get("prompt_tokens"));
+    let details = usage
+        .get("prompt_tokens_details")
+        .map(members)
+        .unwrap_or_default();
+    let cached = tokens(details.get("cached_tokens")).min(prompt);
+    Usage {
         uncached: prompt - cached,
         cache_read: cached,
         cache_write: 0,
-        output: tokens("/completion_tokens"),
-    })
+        output: tokens(usage.get("completion_tokens")),
+    }
+}
+
+/// The members of an object; none of what is no object.
+fn members(raw: &RawValue) -> Fields<'_> {
+    fields(raw, "`usage`").unwrap_or_default()
 }
 
 /// The reply of which `message` is the whole, as a server would send it that does not stream.
