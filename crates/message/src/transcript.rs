@@ -397,6 +397,20 @@ impl Transcript {
         self.push_results(turn, results).unwrap_or_default()
     }
 
+    /// Takes back the last entry if it has this number: a message, say, that was appended and then could not be stored.
+    /// It must have been neither stored nor sent; its number is free again. Whether it was there.
+    pub fn take_back(&mut self, seq: EntrySeq) -> bool {
+        if self.entries.last().is_none_or(|last| last.seq != seq) {
+            return false;
+        }
+        Arc::make_mut(&mut self.entries).pop();
+        self.overview = Overview::of(&self.entries);
+        if self.highest == seq.0 {
+            self.highest = seq.0.saturating_sub(1);
+        }
+        true
+    }
+
     /// Removes the first `unit` units and returns their entries. Removing all is allowed.
     ///
     /// # Errors

@@ -633,3 +633,30 @@ fn a_new_call_never_meets_the_id_of_a_stored_one_of_another_form() {
         );
     }
 }
+
+#[test]
+fn only_the_last_entry_is_taken_back_and_its_number_is_given_again() {
+    for (script, seq, left) in [
+        ("u", 1, ""),
+        ("ut", 2, "1:u"),
+        ("ut", 1, "1:u 2:t"),
+        ("u1ru", 4, "1:u 2:1 3:r"),
+        ("u1r", 3, "1:u 2:1"),
+        ("", 1, ""),
+    ] {
+        let mut transcript = transcript(script);
+        let before = transcript.clone();
+        let is_last = before.next_seq() == EntrySeq(seq + 1);
+        assert_eq!(transcript.take_back(EntrySeq(seq)), is_last, "{script} {seq}");
+        assert_eq!(sketch(transcript.entries()), left);
+        if is_last {
+            assert_eq!(transcript.next_seq(), EntrySeq(seq));
+            assert_eq!(
+                transcript,
+                Transcript::from_entries(transcript.entries().to_vec()).unwrap()
+            );
+        } else {
+            assert_eq!(transcript, before);
+        }
+    }
+}

@@ -21,7 +21,7 @@ use crate::{CancelToken, Observer, RuntimeError, Session, Signal, TurnOptions, T
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tidegate_core::{Advance, Failure, Outcome, Run, Step, ToolFacts};
-use tidegate_message::{Body, EventKind, ModelId, ToolResult, TurnStatus, UserMessage};
+use tidegate_message::{Body, EntrySeq, EventKind, ModelId, ToolResult, TurnStatus, UserMessage};
 use tidegate_policy::{ApprovalId, CallId, Label, Origin, SessionFacts, ToolName, TurnId};
 use tidegate_store::{ApprovalRecord, CallState, SessionPatch, SessionState, Write};
 use tidegate_tools::Registry;
@@ -47,6 +47,17 @@ pub(crate) struct Turn<'a> {
     time: TimeLimit,
     /// A provider has said that the conversation does not fit, and it was made shorter or could not be.
     overflowed: bool,
+    /// The message of the turn while it is in the transcript and not stored.
+    unstored: Option<EntrySeq>,
+}
+
+/// A turn that ends or is dropped before its message is stored leaves the transcript as it was.
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if let Some(seq) = self.unstored {
+            self.session.transcript.take_back(seq);
+        }
+    }
 }
 
 struct Facts<'a>(&'a Registry);
@@ -237,6 +248,7 @@ impl<'a> Turn<'a> {
             waiting: Waiting::default(),
             time,
             overflowed: false,
+            unstored: None,
         }
     }
 

@@ -92,8 +92,22 @@ impl TurnBuilder {
         transcript: Transcript,
         input: TurnInput,
     ) -> Result<Self, PromptError> {
-        let mut input = input;
         let mut transcript = transcript;
+        Self::begin_in(templates, &mut transcript, input)
+    }
+
+    /// The same over a transcript that goes on to be used: the user's message is appended to it, and its entries are
+    /// shared and not copied, so that a turn costs the same however long it is. Whoever cannot store the message takes it
+    /// back ([`Transcript::take_back`]).
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin); the transcript is as before then.
+    pub fn begin_in(
+        templates: &Templates,
+        transcript: &mut Transcript,
+        input: TurnInput,
+    ) -> Result<Self, PromptError> {
+        let mut input = input;
         for part in &mut input.content {
             sanitise_part(part);
         }
@@ -111,7 +125,7 @@ impl TurnBuilder {
         let mut this = Self {
             templates: templates.clone(),
             original,
-            transcript,
+            transcript: transcript.clone(),
             entry,
             index,
             recalled: Vec::new(),
@@ -126,6 +140,7 @@ impl TurnBuilder {
         let fixed = this.fixed();
         this.measure();
         if fixed.total() >= this.input.window.tokens {
+            transcript.take_back(this.entry.seq);
             let (largest, largest_tokens) = largest_fixed(fixed);
             return Err(Box::new(TooLarge {
                 largest,

@@ -1,6 +1,7 @@
 //! One reply put together from its chunks.
 
 use super::calls::{Call, Calls};
+use super::chunk::Chunk;
 use super::details::ReasoningDetails;
 use super::encode::{wire_arguments, wire_tool_name};
 use super::fragment::{Fields, Malformed, array, array_field, fields, text, text_field};
@@ -77,48 +78,37 @@ impl From<Malformed> for Unfinished {
 impl Assembly {
     /// Takes in one chunk: `chat.completion.chunk`, or a whole `chat.completion`.
     pub(super) fn take(&mut self, chunk: &str, request: &ModelRequest) -> Result<Taken, Malformed> {
-        let mut chunk: Fields<'_> =
-            serde_json::from_str(chunk).map_err(|error| Malformed::json("a chunk of the reply", &error))?;
-        if chunk
-            .get("object")
-            .is_some_and(|object| object.get() == r#""error""#)
+        let read: Result<Chunk<'_>, _> = serde_json::from_str(chunk);
+        if read.as_ref().map_or(true, Chunk::is_error)
+            && let Some(error) = error_in(chunk)?
         {
-            let whole =
-                to_raw_value(&chunk.into_map()).map_err(|error| Malformed::json("an error", &error))?;
-            return Ok(Taken::Refusal(whole));
+            return Ok(Taken::Refusal(error));
         }
-        if let Some(error) = chunk.remove("error").filter(|error| error.get() != "null") {
-            return Ok(Taken::Refusal(error.to_owned()));
-        }
-        if let Some(usage) = chunk.remove("usage").filter(|usage| usage.get() != "null") {
+        let chunk = read.map_err(|error| Malformed::json("a chunk of the reply", &error))?;
+        if let Some(usage) = chunk.usage {
             self.usage = read_usage(usage);
         }
         let mut events = Vec::new();
-        for choice in array_field(&mut chunk, "choices")? {
-            let mut choice = fields(choice, "a choice")?;
+        for choice in chunk.choices {
             // One answer is asked for; a second one belongs to nobody.
-            if choice
-                .get("index")
-                .is_some_and(|index| !matches!(index.get(), "0" | "null"))
-            {
+            if choice.index.is_some_and(|index| index.get() != "0") {
                 continue;
             }
-            if let Some(error) = choice.remove("error").filter(|error| error.get() != "null") {
+            if let Some(error) = choice.error {
                 return Ok(Taken::Refusal(error.to_owned()));
             }
-            let piece = |raw: &&RawValue| raw.get() != "null";
-            let delta = choice.remove("delta").filter(piece);
-            let message = choice.remove("message").filter(piece);
-            if let Some(delta) = delta {
+            if let Some(delta) = choice.delta {
                 self.has_deltas = true;
                 self.take_message(delta, request, &mut events)?;
-            } else if let Some(message) = message.filter(|_| !self.has_deltas) {
+            } else if let Some(message) = choice.message.filter(|_| !self.has_deltas) {
                 // After deltas it would say everything a second time.
                 self.take_message(message, request, &mut events)?;
             }
-            let finish = text_field(&mut choice, "finish_reason")?;
-            if !finish.is_empty() {
-                self.finish = Some(Finish::read(&finish));
+            if let Some(reason) = choice.finish_reason {
+                let reason = text(reason, "finish_reason")?;
+                if !reason.is_empty() {
+                    self.finish = Some(Finish::read(&reason));
+                }
             }
         }
         Ok(Taken::Piece(events))
@@ -275,6 +265,22 @@ impl Assembly {
             finish,
         })
     }
+}
+
+/// The error that a chunk tells of or is; also where the rest of it cannot be read.
+fn error_in(chunk: &str) -> Result<Option<Box<RawValue>>, Malformed> {
+    let Ok(mut chunk) = serde_json::from_str::<Fields<'_>>(chunk) else {
+        return Ok(None);
+    };
+    if chunk
+        .get("object")
+        .is_some_and(|object| object.get() == r#""error""#)
+    {
+        let whole = to_raw_value(&chunk.into_map()).map_err(|error| Malformed::json("an error", &error))?;
+        return Ok(Some(whole));
+    }
+    let error = chunk.remove("error").filter(|error| error.get() != "null");
+    Ok(error.map(RawValue::to_owned))
 }
 
 impl Finish {
