@@ -1,12 +1,14 @@
 //! The transcript: the only way entries come to stand in a row.
 
 mod error;
+mod overview;
 mod rewrite;
 mod rules;
 
 pub use error::{ResultsMismatch, TranscriptError};
 pub use rewrite::Rewrite;
 
+use self::overview::Overview;
 use crate::{
     AssistantMessage, AssistantPart, Body, Content, Entry, EntrySeq, Reply, ReplyPart, ToolCall, ToolResult,
     ToolResults, UserMessage,
@@ -69,6 +71,8 @@ pub struct Transcript {
     entries: Arc<Vec<Arc<Entry>>>,
     /// The highest number ever given, also to entries that are gone.
     highest: u64,
+    /// Kept with the entries, so that a turn need not look at all of them.
+    overview: Overview,
     /// Not empty only while a unit is open.
     waiting: Vec<WaitingMessage>,
 }
@@ -105,6 +109,7 @@ impl Transcript {
         rules::check(&entries)?;
         let highest = entries.iter().map(|entry| entry.seq.0).max().unwrap_or(0);
         Ok(Self {
+            overview: Overview::of(&entries),
             entries: Arc::new(entries),
             highest,
             waiting: Vec::new(),
@@ -124,6 +129,26 @@ impl Transcript {
     /// The same, to be kept: nothing is copied, and what comes later is not in it.
     pub fn history(&self) -> Arc<Vec<Arc<Entry>>> {
         Arc::clone(&self.entries)
+    }
+
+    /// The join of the labels of all entries. It is kept up to date: asking looks at none.
+    pub fn label(&self) -> Label {
+        self.overview.label
+    }
+
+    /// Whether something before the entry at `index` was rewritten after it was made: an entry that stands before it has
+    /// a higher number. Entries are looked at only where numbers do not ascend.
+    pub fn is_rewritten_before(&self, index: usize) -> bool {
+        let Some(entry) = self.entries.get(index) else {
+            return false;
+        };
+        // Whatever stands before it with a higher number was overtaken by it.
+        self.overview.overtaken > entry.seq.0
+            && self
+                .entries
+                .iter()
+                .take(index)
+                .any(|earlier| earlier.seq > entry.seq)
     }
 
     /// The number the next entry gets: one more than was ever given here.
@@ -271,7 +296,7 @@ impl Transcript {
                     name,
                     arguments,
                 } => {
-                    let id = CallId::new(format!("call_{seq}_{calls}"));
+                    let id = CallId::new(rules::call_id(seq, calls));
                     calls = calls.saturating_add(1);
                     parts.push(AssistantPart::Call(ToolCall {
                         id,
@@ -289,8 +314,10 @@ impl Transcript {
             usage: reply.usage,
             finish: reply.finish,
         };
-        // Stored entries may carry ids of another form; a new one must still not meet them.
-        if let Some(call) = message.calls().find(|call| self.has_call(&call.id)) {
+        // Stored entries may carry ids of another form; a new one must still not meet them. Those of its own form have
+        // the number of their entry in them.
+        let is_known = |call: &&ToolCall| self.overview.foreign_calls && self.has_call(&call.id);
+        if let Some(call) = message.calls().find(is_known) {
             return Err(TranscriptError::DuplicateCall {
                 seq,
                 call: call.id.clone(),
@@ -370,6 +397,20 @@ impl Transcript {
         self.push_results(turn, results).unwrap_or_default()
     }
 
+    /// Takes back the last entry if it has this number: a message, say, that was appended and then could not be stored.
+    /// It must have been neither stored nor sent; its number is free again. Whether it was there.
+    pub fn take_back(&mut self, seq: EntrySeq) -> bool {
+        if self.entries.last().is_none_or(|last| last.seq != seq) {
+            return false;
+        }
+        Arc::make_mut(&mut self.entries).pop();
+        self.overview = Overview::of(&self.entries);
+        if self.highest == seq.0 {
+            self.highest = seq.0.saturating_sub(1);
+        }
+        true
+    }
+
     /// Removes the first `unit` units and returns their entries. Removing all is allowed.
     ///
     /// # Errors
@@ -381,7 +422,9 @@ impl Transcript {
         } else if let Some(open) = self.entries.last().filter(|_| self.is_open()) {
             return Err(TranscriptError::OpenUnit { of: open.seq });
         }
-        Ok(Arc::make_mut(&mut self.entries).drain(removed).collect())
+        let removed = Arc::make_mut(&mut self.entries).drain(removed).collect();
+        self.overview = Overview::of(&self.entries);
+        Ok(removed)
     }
 
     /// Puts one user message in the place of a run of closed units: a summary, say.
@@ -435,6 +478,7 @@ impl Transcript {
         let entry = Arc::new(Entry::new(self.next_seq(), turn, label, body));
         rules::admit(self.entries.last().map(Arc::as_ref), &entry)?;
         self.highest = entry.seq.0;
+        self.overview.add(&entry);
         Arc::make_mut(&mut self.entries).push(Arc::clone(&entry));
         Ok(entry)
     }

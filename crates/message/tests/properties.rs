@@ -204,6 +204,13 @@ proptest! {
                     prop_assert!(released.insert(entry.seq), "number {} was given twice", entry.seq);
                 }
             }
+            // What is kept of the entries is what they say.
+            let entries = transcript.entries();
+            prop_assert_eq!(transcript.label(), Label::join_all(entries.iter().map(|entry| entry.label)));
+            for (index, entry) in entries.iter().enumerate() {
+                let rewritten = entries[..index].iter().any(|earlier| earlier.seq > entry.seq);
+                prop_assert_eq!(transcript.is_rewritten_before(index), rewritten);
+            }
             // Units are the entries, split.
             prop_assert_eq!(transcript.units().flatten().cloned().collect::<Vec<_>>(), transcript.entries());
             let reread = Transcript::from_entries(reloaded(transcript.entries())).unwrap();

@@ -596,3 +596,67 @@ fn the_last_text_of_a_turn_is_found_behind_calls_and_silence() {
     assert_eq!(transcript.last_text(turn).as_deref(), Some("let me look"));
     assert_eq!(transcript.last_assistant().unwrap().1.text(), " \n");
 }
+
+#[test]
+fn a_new_call_never_meets_the_id_of_a_stored_one_of_another_form() {
+    let stored = transcript("u1r");
+    let renamed = |id: &str| {
+        let entries = stored.entries().iter().map(|entry| {
+            let mut body = entry.body.clone();
+            match &mut body {
+                Body::Assistant(message) => message.parts.iter_mut().for_each(|part| {
+                    if let tidegate_message::AssistantPart::Call(call) = part {
+                        call.id = id.into();
+                    }
+                }),
+                Body::Results(results) => results
+                    .results
+                    .iter_mut()
+                    .for_each(|result| result.call = id.into()),
+                Body::User(_) => {}
+            }
+            Arc::new(Entry::new(entry.seq, entry.turn, entry.label, body))
+        });
+        Transcript::from_entries(entries.collect()).unwrap()
+    };
+    for (id, is_taken) in [
+        ("call_2_0", false),
+        ("call_4_0", true),
+        ("call_04_0", false),
+        ("x", false),
+    ] {
+        let pushed = renamed(id).push_reply(TURN, LABEL, reply(&[], &["look"]));
+        assert_eq!(
+            matches!(pushed, Err(TranscriptError::DuplicateCall { .. })),
+            is_taken,
+            "{id}"
+        );
+    }
+}
+
+#[test]
+fn only_the_last_entry_is_taken_back_and_its_number_is_given_again() {
+    for (script, seq, left) in [
+        ("u", 1, ""),
+        ("ut", 2, "1:u"),
+        ("ut", 1, "1:u 2:t"),
+        ("u1ru", 4, "1:u 2:1 3:r"),
+        ("u1r", 3, "1:u 2:1"),
+        ("", 1, ""),
+    ] {
+        let mut transcript = transcript(script);
+        let before = transcript.clone();
+        let is_last = before.next_seq() == EntrySeq(seq + 1);
+        assert_eq!(transcript.take_back(EntrySeq(seq)), is_last, "{script} {seq}");
+        assert_eq!(sketch(transcript.entries()), left);
+        if is_last {
+            assert_eq!(transcript.next_seq(), EntrySeq(seq));
+            assert_eq!(
+                transcript,
+                Transcript::from_entries(transcript.entries().to_vec()).unwrap()
+            );
+        } else {
+            assert_eq!(transcript, before);
+        }
+    }
+}

@@ -49,7 +49,9 @@ pub use prefix::{
 pub use project::{PROJECT_FILE_NAMES, ProjectFile, project_file_candidates};
 pub use recall::Recalled;
 pub use sanitise::{LossyText, sanitise};
-pub use size::{Fixed, Prices, RequestSize, Window, estimate_entry, estimate_request, estimate_text};
+pub use size::{
+    Fixed, Prices, RequestSize, Window, estimate_entry, estimate_request, estimate_text, estimate_transcript,
+};
 pub use system::{Fact, SessionDate, Skill, SystemPrompt, SystemPromptInput};
 pub use templates::{TemplateName, Templates};
 pub use text::{escape_attribute, escape_block};

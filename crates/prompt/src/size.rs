@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use tidegate_message::{AssistantPart, Body, Content, Entry};
+use tidegate_message::{AssistantPart, Body, Content, Entry, Transcript};
 
 /// Tokens that the form of a message costs beside its content.
 const MESSAGE: u64 = 4;
@@ -165,17 +165,34 @@ pub struct RequestSize {
 /// A count is of no use if something before its message was rewritten later (its entries have higher numbers than the
 /// message), by compaction say: then the count is that of a longer request.
 pub fn estimate_request(entries: &[Arc<Entry>], fixed: Fixed, prices: &Prices) -> RequestSize {
+    estimate(entries, fixed, prices, |index, entry| {
+        let before = entries.get(..index).unwrap_or_default();
+        before.iter().any(|earlier| earlier.seq > entry.seq)
+    })
+}
+
+/// The same of a whole transcript: it looks only at what came after the last message that was counted, however long the
+/// transcript.
+pub fn estimate_transcript(transcript: &Transcript, fixed: Fixed, prices: &Prices) -> RequestSize {
+    estimate(transcript.entries(), fixed, prices, |index, _| {
+        transcript.is_rewritten_before(index)
+    })
+}
+
+fn estimate(
+    entries: &[Arc<Entry>],
+    fixed: Fixed,
+    prices: &Prices,
+    is_rewritten_before: impl Fn(usize, &Entry) -> bool,
+) -> RequestSize {
     let mut appended = 0_u64;
     let mut counted = None;
     for (index, entry) in entries.iter().enumerate().rev() {
         if let Body::Assistant(message) = &entry.body {
             let input = message.usage.input();
-            if input > 0 {
-                let before = entries.get(..index).unwrap_or_default();
-                if before.iter().all(|earlier| earlier.seq < entry.seq) {
-                    counted = Some(input.saturating_add(message.usage.output));
-                    break;
-                }
+            if input > 0 && !is_rewritten_before(index, entry) {
+                counted = Some(input.saturating_add(message.usage.output));
+                break;
             }
         }
         appended = appended.saturating_add(estimate_entry(entry, prices));

@@ -6,13 +6,15 @@
 //! runs in a process of its own, so that processor time is the client's alone.
 //!
 //! A turn is: user text, a reply with one tool call, its result, a reply with text. Prints wall time and processor
-//! time a turn around 50 and 400 messages, for one agent and for 100 at once, as ratios to the baseline.
+//! time a turn around 50 and 400 messages, for one agent and for 100 at once, as ratios to the baseline. Then the
+//! runtime's own time to the first byte of a reply, with a model in the process that takes none.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
     reason = "a benchmark ends by panicking"
 )]
 
+mod first_byte;
 mod raw;
 
 use raw::Raw;
@@ -40,7 +42,8 @@ const AGENTS: usize = 100;
 const REPEATS_OF_MANY: usize = 5;
 
 const SERVE: &str = "--serve";
-/// Runs only turns in memory around this many messages, again and again: for a profiler.
+/// Runs only turns in memory around this many messages, again and again, and with `raw` behind the number only those of
+/// the raw loop: for a profiler.
 const PROFILE: &str = "--profile";
 /// How often then.
 const REPEATS_OF_PROFILE: usize = 60;
@@ -63,8 +66,14 @@ fn main() {
     let server = Server::start();
     let mut arguments = std::env::args().skip_while(|argument| argument != PROFILE);
     if let Some(messages) = arguments.nth(1) {
+        let messages = messages.parse().unwrap();
+        let is_raw = arguments.next().is_some_and(|which| which == "raw");
         for _ in 0..REPEATS_OF_PROFILE {
-            runtime.block_on(one_ours(&server, messages.parse().unwrap(), Kind::Memory));
+            if is_raw {
+                runtime.block_on(one_raw(&server, messages));
+            } else {
+                runtime.block_on(one_ours(&server, messages, Kind::Memory));
+            }
         }
         return;
     }
@@ -105,6 +114,7 @@ fn main() {
     row(&format!("tidegate in memory, {AGENTS} agents"), ours, raw);
     runtime.block_on(commits(&server));
     runtime.block_on(memory(&server));
+    runtime.block_on(first_byte::measure());
 }
 
 /// The medians, and the medians of the ratios to the baseline of the same repetition.

@@ -135,14 +135,13 @@ impl Provenance {
         let mut ledger = self.ledger.clone().unwrap_or_else(|| check.empty_ledger());
         let mut known = BTreeMap::new();
         for call in calls {
+            if !is_judged_by_value(call, registry) {
+                continue;
+            }
             let Some((tool, arguments)) = checked(call, registry) else {
                 continue;
             };
             let policy = &tool.definition().policy;
-            // A fetch changes nothing, and sends its URL.
-            if !policy.consequential && !policy.integrity.egress {
-                continue;
-            }
             let before = Arc::clone(&ledger);
             let verdict = before.judge(policy, &arguments);
             if verdict.licence.is_some() && verdict.satisfied {
@@ -202,6 +201,15 @@ fn read_results(
         };
         ledger.tool_result(&call.id, &tool.definition().policy, &arguments, outcome);
     }
+}
+
+/// Whether check 7 looks at the values of a call: most read only and send nothing, and need no ledger.
+pub(crate) fn is_judged_by_value(call: &ToolCall, registry: &Registry) -> bool {
+    registry.get(&call.name).is_some_and(|tool| {
+        let policy = &tool.definition().policy;
+        // A fetch changes nothing, and sends its URL.
+        policy.consequential || policy.integrity.egress
+    })
 }
 
 /// What is known of one call's values before it runs.

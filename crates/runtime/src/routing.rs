@@ -61,7 +61,11 @@ impl Shared {
 
     /// Tokens that fit in a model.
     pub(crate) fn window_of(&self, model: &ModelId) -> u64 {
-        let known = self.configuration.models.get(&model.to_string());
+        let models = &self.configuration.models;
+        if models.is_empty() {
+            return DEFAULT_WINDOW;
+        }
+        let known = models.get(&model.to_string());
         known
             .and_then(|settings| settings.context_window)
             .unwrap_or(DEFAULT_WINDOW)

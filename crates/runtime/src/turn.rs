@@ -23,7 +23,9 @@ use crate::{CancelToken, Observer, RuntimeError, Session, Signal, TurnOptions, T
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tidegate_core::{Advance, Failure, Outcome, Run, Step, ToolFacts};
-use tidegate_message::{Body, EventKind, ModelId, ToolResult, TurnStatus, Usage, UserMessage};
+use tidegate_message::{
+    Body, EntrySeq, EventKind, ModelId, ToolResult, TurnStatus, Usage, UserMessage,
+};
 use tidegate_policy::{CallId, Label, Origin, SessionFacts, ToolName, TurnId};
 use tidegate_store::{ApprovalRecord, CallState, MemoryRecord, SessionPatch, SessionState, Write};
 use tidegate_tools::Registry;
@@ -61,6 +63,17 @@ pub(crate) struct Turn<'a> {
     passes_left: u32,
     /// How many entries the transcript had when its size was last looked at.
     measured: usize,
+    /// The message of the turn while it is in the transcript and not stored.
+    unstored: Option<EntrySeq>,
+}
+
+/// A turn that ends or is dropped before its message is stored leaves the transcript as it was.
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if let Some(seq) = self.unstored {
+            self.session.transcript.take_back(seq);
+        }
+    }
 }
 
 /// Passes a turn in which its conversation is made shorter before requests; one more is for an overflow.
@@ -265,6 +278,7 @@ impl<'a> Turn<'a> {
             summed_up: Usage::default(),
             passes_left: MOST_PASSES,
             measured: 0,
+            unstored: None,
         }
     }
 

@@ -3,6 +3,9 @@
 use super::Run;
 use crate::RunError;
 
+/// Most runs take no more bytes.
+const USUAL_BYTES: usize = 1_024;
+
 impl Run {
     /// The form [`save`](Self::save) writes. Stored beside the bytes; raised when the form changes.
     pub const VERSION: u32 = 1;
@@ -13,7 +16,9 @@ impl Run {
     /// # Errors
     /// [`RunError::Unwritable`]; nothing a run holds can bring it about.
     pub fn save(&self) -> Result<Vec<u8>, RunError> {
-        serde_json::to_vec(self).map_err(RunError::Unwritable)
+        let mut bytes = Vec::with_capacity(USUAL_BYTES);
+        serde_json::to_writer(&mut bytes, self).map_err(RunError::Unwritable)?;
+        Ok(bytes)
     }
 
     /// The run that was saved in form `version`.

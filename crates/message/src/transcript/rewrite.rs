@@ -1,5 +1,6 @@
 //! Changing what stands in a transcript already: sidecars, summaries, shorter results.
 
+use super::overview::Overview;
 use super::{Replacement, Transcript, TranscriptError, rules, without_empty_texts};
 use crate::{Body, Content, Entry, EntrySeq, ToolResult, ToolResults, UserMessage};
 use std::ops::Range;
@@ -72,8 +73,10 @@ impl Transcript {
             ..message
         };
         let entry = Entry::new(seq, place.turn, place.label.join(label), Body::User(message));
-        *place = Arc::new(entry);
-        Ok(Arc::clone(place))
+        let entry = Arc::new(entry);
+        *place = Arc::clone(&entry);
+        self.overview.label = self.overview.label.join(entry.label);
+        Ok(entry)
     }
 
     /// Makes all `rewrites` at once: they come in the order of their units, and no unit is rewritten twice. What is
@@ -131,6 +134,7 @@ impl Transcript {
             (copied, next_unit) = (end, units.end);
         }
         entries.extend_from_slice(self.entries.get(copied..).unwrap_or_default());
+        self.overview = Overview::of(&entries);
         self.entries = Arc::new(entries);
         self.highest = highest;
         Ok(replacements)

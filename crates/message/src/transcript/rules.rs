@@ -18,6 +18,11 @@ pub(super) fn calls_of(entry: &Entry) -> impl Iterator<Item = &ToolCall> {
     message.into_iter().flat_map(|message| message.calls())
 }
 
+/// The id of a new call: the number of its entry and its place among the entry's calls, from 0.
+pub(super) fn call_id(seq: EntrySeq, index: usize) -> String {
+    format!("call_{seq}_{index}")
+}
+
 /// Whether a whole row of entries is valid; its last unit may be open.
 pub(super) fn check(entries: &[Arc<Entry>]) -> Result<(), TranscriptError> {
     let mut numbers = BTreeSet::new();

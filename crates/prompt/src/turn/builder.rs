@@ -6,11 +6,10 @@ use crate::templates::Templates;
 use crate::{
     Compaction, CompactionCause, CompactionInput, CompactionOutcome, CompactionSettings, CurrentMessage,
     Fixed, Note, PromptError, Recalled, RequestSize, SystemPrompt, TooLarge, compose_user_api_content,
-    estimate_entry, estimate_request, reanchor_current_turn_user_idx, sanitise,
+    estimate_entry, estimate_transcript, reanchor_current_turn_user_idx, sanitise,
 };
 use std::sync::Arc;
 use tidegate_message::{Content, Entry, Transcript, UserMessage, joined_text};
-use tidegate_policy::Label;
 
 /// What the builder needs next.
 #[derive(Clone, Copy, Debug)]
@@ -93,8 +92,22 @@ impl TurnBuilder {
         transcript: Transcript,
         input: TurnInput,
     ) -> Result<Self, PromptError> {
-        let mut input = input;
         let mut transcript = transcript;
+        Self::begin_in(templates, &mut transcript, input)
+    }
+
+    /// The same over a transcript that goes on to be used: the user's message is appended to it, and its entries are
+    /// shared and not copied, so that a turn costs the same however long it is. Whoever cannot store the message takes it
+    /// back ([`Transcript::take_back`]).
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin); the transcript is as before then.
+    pub fn begin_in(
+        templates: &Templates,
+        transcript: &mut Transcript,
+        input: TurnInput,
+    ) -> Result<Self, PromptError> {
+        let mut input = input;
         for part in &mut input.content {
             sanitise_part(part);
         }
@@ -112,7 +125,7 @@ impl TurnBuilder {
         let mut this = Self {
             templates: templates.clone(),
             original,
-            transcript,
+            transcript: transcript.clone(),
             entry,
             index,
             recalled: Vec::new(),
@@ -127,6 +140,7 @@ impl TurnBuilder {
         let fixed = this.fixed();
         this.measure();
         if fixed.total() >= this.input.window.tokens {
+            transcript.take_back(this.entry.seq);
             let (largest, largest_tokens) = largest_fixed(fixed);
             return Err(Box::new(TooLarge {
                 largest,
@@ -289,9 +303,7 @@ impl TurnBuilder {
     /// If something is still needed.
     pub fn finish(self) -> Result<TurnContext, PromptError> {
         self.expect(State::Ready, "the end of the turn's beginning")?;
-        let entries = self.transcript.entries();
-        let label =
-            Label::join_all(entries.iter().map(|entry| entry.label)).join(self.input.system_prompt.label);
+        let label = self.transcript.label().join(self.input.system_prompt.label);
         Ok(TurnContext {
             turn_id: self.input.turn,
             user_message: self.input.content,
@@ -315,7 +327,7 @@ impl TurnBuilder {
     }
 
     fn measure(&mut self) {
-        self.size = estimate_request(self.transcript.entries(), self.fixed(), &self.input.prices);
+        self.size = estimate_transcript(&self.transcript, self.fixed(), &self.input.prices);
     }
 
     fn expect(&self, state: State, given: &'static str) -> Result<(), PromptError> {

@@ -1,13 +1,22 @@
 use crate::made::{TURN, Talk, image};
 use std::sync::Arc;
-use tidegate_message::{Author, Content, ReplyPart, Usage, UserMessage};
+use tidegate_message::{Author, Content, ReplyPart, Transcript, Usage, UserMessage};
 use tidegate_policy::Label;
-use tidegate_prompt::{Fixed, Prices, Window, estimate_entry, estimate_request, estimate_text};
+use tidegate_prompt::{
+    Fixed, Prices, RequestSize, Window, estimate_entry, estimate_request, estimate_text, estimate_transcript,
+};
 
 const FIXED: Fixed = Fixed {
     system: 1_000,
     tools: 500,
 };
+
+/// The size of a request, which is the same from its entries and from its transcript.
+fn size_of(transcript: &Transcript) -> RequestSize {
+    let size = estimate_request(transcript.entries(), FIXED, &Prices::default());
+    assert_eq!(estimate_transcript(transcript, FIXED, &Prices::default()), size);
+    size
+}
 
 #[test]
 fn a_script_has_its_own_price() {
@@ -78,7 +87,7 @@ fn the_providers_count_comes_first_and_the_rest_is_estimated() {
     };
     let mut talk = Talk::default();
     talk.person("abcd");
-    let size = |talk: &Talk| estimate_request(talk.0.entries(), FIXED, &Prices::default());
+    let size = |talk: &Talk| size_of(&talk.0);
     assert_eq!((size(&talk).tokens, size(&talk).counted), (1_505, 0));
 
     // A reply without a count changes nothing about that.
@@ -106,7 +115,7 @@ fn a_count_from_before_a_rewrite_counts_no_more() {
     talk.0
         .replace_units(0..2, TURN, Label::BOTTOM, UserMessage::summary("short"))
         .unwrap();
-    let size = estimate_request(talk.0.entries(), FIXED, &Prices::default());
+    let size = size_of(&talk.0);
     assert_eq!(size.counted, 0);
     assert!(size.tokens < 2_000, "{size:?}");
     // What is rewritten after it does not matter: it is counted anew anyway.

@@ -338,3 +338,37 @@ fn a_transcript_that_lost_the_message_stops_the_turn() {
         "{error}"
     );
 }
+
+#[test]
+fn a_turn_over_a_kept_transcript_is_the_same_and_leaves_it_as_it_was_where_it_cannot_begin() {
+    let mut talk = Talk::default();
+    talk.person("Hello");
+    talk.says("Good day");
+    for (input, begins) in [
+        (turn("What is next?"), true),
+        (turn(""), false),
+        (
+            TurnInput {
+                window: Window::new(50),
+                ..turn("What is next?")
+            },
+            false,
+        ),
+    ] {
+        let mut kept = talk.0.clone();
+        let alone = TurnBuilder::begin(&templates(), talk.0.clone(), input.clone());
+        let beside = TurnBuilder::begin_in(&templates(), &mut kept, input);
+        assert_eq!((alone.is_ok(), beside.is_ok()), (begins, begins));
+        let Ok(builder) = beside else {
+            assert_eq!(kept, talk.0);
+            continue;
+        };
+        let Some(Need::Hooks { messages, .. }) = builder.need() else {
+            panic!("hooks come first")
+        };
+        assert_eq!(messages, kept.entries());
+        assert!(Arc::ptr_eq(&messages[2], &kept.entries()[2]));
+        assert!(kept.take_back(messages[2].seq));
+        assert_eq!(kept, talk.0);
+    }
+}

@@ -1,6 +1,7 @@
 //! One reply put together from its chunks.
 
 use super::calls::{Call, Calls};
+use super::chunk::Chunk;
 use super::details::ReasoningDetails;
 use super::encode::{wire_arguments, wire_tool_name};
 use super::fragment::{Fields, Malformed, array, array_field, fields, text, text_field};
@@ -77,48 +78,37 @@ impl From<Malformed> for Unfinished {
 impl Assembly {
     /// Takes in one chunk: `chat.completion.chunk`, or a whole `chat.completion`.
     pub(super) fn take(&mut self, chunk: &str, request: &ModelRequest) -> Result<Taken, Malformed> {
-        let mut chunk: Fields<'_> =
-            serde_json::from_str(chunk).map_err(|error| Malformed::json("a chunk of the reply", &error))?;
-        if chunk
-            .get("object")
-            .is_some_and(|object| object.get() == r#""error""#)
+        let read: Result<Chunk<'_>, _> = serde_json::from_str(chunk);
+        if read.as_ref().map_or(true, Chunk::is_error)
+            && let Some(error) = error_in(chunk)?
         {
-            let whole =
-                to_raw_value(&chunk.into_map()).map_err(|error| Malformed::json("an error", &error))?;
-            return Ok(Taken::Refusal(whole));
+            return Ok(Taken::Refusal(error));
         }
-        if let Some(error) = chunk.remove("error").filter(|error| error.get() != "null") {
-            return Ok(Taken::Refusal(error.to_owned()));
-        }
-        if let Some(usage) = chunk.remove("usage").filter(|usage| usage.get() != "null") {
-            self.usage = read_usage(usage)?;
+        let chunk = read.map_err(|error| Malformed::json("a chunk of the reply", &error))?;
+        if let Some(usage) = chunk.usage {
+            self.usage = read_usage(usage);
         }
         let mut events = Vec::new();
-        for choice in array_field(&mut chunk, "choices")? {
-            let mut choice = fields(choice, "a choice")?;
+        for choice in chunk.choices {
             // One answer is asked for; a second one belongs to nobody.
-            if choice
-                .get("index")
-                .is_some_and(|index| !matches!(index.get(), "0" | "null"))
-            {
+            if choice.index.is_some_and(|index| index.get() != "0") {
                 continue;
             }
-            if let Some(error) = choice.remove("error").filter(|error| error.get() != "null") {
+            if let Some(error) = choice.error {
                 return Ok(Taken::Refusal(error.to_owned()));
             }
-            let piece = |raw: &&RawValue| raw.get() != "null";
-            let delta = choice.remove("delta").filter(piece);
-            let message = choice.remove("message").filter(piece);
-            if let Some(delta) = delta {
+            if let Some(delta) = choice.delta {
                 self.has_deltas = true;
                 self.take_message(delta, request, &mut events)?;
-            } else if let Some(message) = message.filter(|_| !self.has_deltas) {
+            } else if let Some(message) = choice.message.filter(|_| !self.has_deltas) {
                 // After deltas it would say everything a second time.
                 self.take_message(message, request, &mut events)?;
             }
-            let finish = text_field(&mut choice, "finish_reason")?;
-            if !finish.is_empty() {
-                self.finish = Some(Finish::read(&finish));
+            if let Some(reason) = choice.finish_reason {
+                let reason = text(reason, "finish_reason")?;
+                if !reason.is_empty() {
+                    self.finish = Some(Finish::read(&reason));
+                }
             }
         }
         Ok(Taken::Piece(events))
@@ -233,16 +223,18 @@ impl Assembly {
             Some(Finish::Stop | Finish::ToolCalls | Finish::Other) | None => FinishReason::ToolCalls,
         };
 
-        let verbatim = Message {
-            text: &self.text,
-            reasoning_content: &self.reasoning_content,
-            reasoning: &self.reasoning,
-            reasoning_details: &self.reasoning_details,
+        let tool_calls: Result<Vec<_>, _> = calls.iter().map(MessageCall::of).collect();
+        let verbatim = tool_calls.map(|tool_calls| Message {
+            content: Some(self.text.as_str()).filter(|text| !text.is_empty() || calls.is_empty()),
             extra_content: self.extra_content.as_deref(),
-            calls: &calls,
-        };
+            reasoning: &self.reasoning,
+            reasoning_content: &self.reasoning_content,
+            reasoning_details: self.reasoning_details.items(),
+            role: "assistant",
+            tool_calls,
+        });
         let json = verbatim
-            .json()
+            .and_then(|message| to_raw_value(&message))
             .map_err(|error| Malformed::json("the reply", &error))?;
 
         let thought = if self.reasoning_content.is_empty() {
@@ -275,6 +267,22 @@ impl Assembly {
     }
 }
 
+/// The error that a chunk tells of or is; also where the rest of it cannot be read.
+fn error_in(chunk: &str) -> Result<Option<Box<RawValue>>, Malformed> {
+    let Ok(mut chunk) = serde_json::from_str::<Fields<'_>>(chunk) else {
+        return Ok(None);
+    };
+    if chunk
+        .get("object")
+        .is_some_and(|object| object.get() == r#""error""#)
+    {
+        let whole = to_raw_value(&chunk.into_map()).map_err(|error| Malformed::json("an error", &error))?;
+        return Ok(Some(whole));
+    }
+    let error = chunk.remove("error").filter(|error| error.get() != "null");
+    Ok(error.map(RawValue::to_owned))
+}
+
 impl Finish {
     fn read(reason: &str) -> Self {
         match reason {
@@ -289,66 +297,65 @@ impl Finish {
     }
 }
 
-/// What goes back to the provider: what it accepts, nothing that only replies have.
+/// What goes back to the provider: what it accepts, nothing that only replies have. Keys in the order of the alphabet.
+#[derive(Serialize)]
 struct Message<'a> {
-    text: &'a str,
-    reasoning_content: &'a str,
-    reasoning: &'a str,
-    reasoning_details: &'a ReasoningDetails,
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     extra_content: Option<&'a RawValue>,
-    calls: &'a [Call],
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reasoning: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reasoning_content: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    reasoning_details: &'a [BTreeMap<String, Box<RawValue>>],
+    role: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<MessageCall<'a>>,
 }
 
-impl Message<'_> {
-    fn json(&self) -> Result<Box<RawValue>, serde_json::Error> {
-        let mut message = Object::default();
-        message.put("role", "assistant")?;
-        if self.text.is_empty() && !self.calls.is_empty() {
-            message.put("content", &Value::Null)?;
-        } else {
-            message.put("content", self.text)?;
-        }
-        for (key, text) in [
-            ("reasoning_content", self.reasoning_content),
-            ("reasoning", self.reasoning),
-        ] {
-            if !text.is_empty() {
-                message.put(key, text)?;
-            }
-        }
-        if !self.reasoning_details.is_empty() {
-            message.put("reasoning_details", self.reasoning_details.items())?;
-        }
-        if let Some(extra) = self.extra_content {
-            message.put("extra_content", extra)?;
-        }
-        if !self.calls.is_empty() {
-            let calls: Vec<Box<RawValue>> = self.calls.iter().map(call_json).collect::<Result<_, _>>()?;
-            message.put("tool_calls", &calls)?;
-        }
-        to_raw_value(&message.0)
-    }
+/// One of its calls: most have no other fields than these.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum MessageCall<'a> {
+    Plain(PlainCall<'a>),
+    WithExtras(BTreeMap<String, Box<RawValue>>),
 }
 
-fn call_json(call: &Call) -> Result<Box<RawValue>, serde_json::Error> {
-    let mut function = Object(call.function_extra.clone());
-    function.put("name", &wire_tool_name(&call.name))?;
-    function.put("arguments", wire_arguments(&call.arguments))?;
-    let mut object = Object(call.extra.clone());
-    object.put("id", &call.id)?;
-    object.put("type", "function")?;
-    object.put("function", &function.0)?;
-    to_raw_value(&object.0)
+#[derive(Serialize)]
+struct PlainCall<'a> {
+    function: PlainFunction<'a>,
+    id: &'a str,
+    r#type: &'static str,
 }
 
-/// A JSON object whose values are text already.
-#[derive(Default)]
-struct Object(BTreeMap<String, Box<RawValue>>);
+#[derive(Serialize)]
+struct PlainFunction<'a> {
+    arguments: &'a str,
+    name: String,
+}
 
-impl Object {
-    fn put<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> Result<(), serde_json::Error> {
-        self.0.insert(key.to_owned(), to_raw_value(value)?);
-        Ok(())
+impl<'a> MessageCall<'a> {
+    fn of(call: &'a Call) -> Result<Self, serde_json::Error> {
+        let plain = PlainFunction {
+            arguments: wire_arguments(&call.arguments),
+            name: wire_tool_name(&call.name),
+        };
+        if call.extra.is_empty() && call.function_extra.is_empty() {
+            return Ok(Self::Plain(PlainCall {
+                function: plain,
+                id: &call.id,
+                r#type: "function",
+            }));
+        }
+        let mut function = call.function_extra.clone();
+        function.insert("name".to_owned(), to_raw_value(&plain.name)?);
+        function.insert("arguments".to_owned(), to_raw_value(plain.arguments)?);
+        let mut object = call.extra.clone();
+        object.insert("id".to_owned(), to_raw_value(&call.id)?);
+        object.insert("type".to_owned(), to_raw_value("function")?);
+        object.insert("function".to_owned(), to_raw_value(&function)?);
+        Ok(Self::WithExtras(object))
     }
 }
 
@@ -369,19 +376,28 @@ fn read_content(raw: &RawValue) -> Result<String, Malformed> {
     Ok(said)
 }
 
-/// Prompt tokens contain those read from the cache; nothing is said of those written to it.
-fn read_usage(raw: &RawValue) -> Result<Usage, Malformed> {
-    let usage: Value =
-        serde_json::from_str(raw.get()).map_err(|error| Malformed::json("`usage` of the reply", &error))?;
-    let tokens = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
-    let prompt = tokens("/prompt_tokens");
-    let cached = tokens("/prompt_tokens_details/cached_tokens").min(prompt);
-    Ok(Usage {
+/// Prompt tokens contain those read from the cache; nothing is said of those written to it. What is no number of tokens
+/// counts as none.
+fn read_usage(raw: &RawValue) -> Usage {
+    let tokens = |raw: Option<&RawValue>| raw.and_then(|raw| raw.get().parse::<u64>().ok()).unwrap_or(0);
+    let usage = members(raw);
+    let prompt = tokens(usage.get("prompt_tokens"));
+    let details = usage
+        .get("prompt_tokens_details")
+        .map(members)
+        .unwrap_or_default();
+    let cached = tokens(details.get("cached_tokens")).min(prompt);
+    Usage {
         uncached: prompt - cached,
         cache_read: cached,
         cache_write: 0,
-        output: tokens("/completion_tokens"),
-    })
+        output: tokens(usage.get("completion_tokens")),
+    }
+}
+
+/// The members of an object; none of what is no object.
+fn members(raw: &RawValue) -> Fields<'_> {
+    fields(raw, "`usage`").unwrap_or_default()
 }
 
 /// The reply of which `message` is the whole, as a server would send it that does not stream.

@@ -13,11 +13,6 @@ const JOINED: [&str; 2] = ["text", "summary"];
 pub(super) struct ReasoningDetails(Vec<BTreeMap<String, Box<RawValue>>>);
 
 impl ReasoningDetails {
-    /// Whether there is none.
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// The blocks, as they are sent back.
     pub(super) fn items(&self) -> &[BTreeMap<String, Box<RawValue>>] {
         &self.0

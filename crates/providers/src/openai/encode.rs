@@ -2,6 +2,7 @@
 
 use crate::{ModelRequest, ToolChoice};
 use bytes::Bytes;
+use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -117,8 +118,32 @@ fn own<'a>(provider: &ProviderId, message: &'a AssistantMessage) -> Option<&'a V
         .filter(|verbatim| verbatim.provider == *provider)
 }
 
-fn text_message(role: &str, text: &str) -> Bytes {
-    json!({"role": role, "content": text}).to_string().into()
+/// A message of text alone. Keys in the order of the alphabet, as in all messages here.
+#[derive(Serialize)]
+struct TextMessage<'a> {
+    content: &'a str,
+    role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+}
+
+impl TextMessage<'_> {
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.reserve(self.content.len().saturating_add(64));
+        // Neither texts nor a growing vector can fail to be written.
+        serde_json::to_writer(bytes, self).unwrap_or_default();
+    }
+}
+
+fn text_message(role: &'static str, content: &str) -> Bytes {
+    let mut bytes = Vec::new();
+    let message = TextMessage {
+        content,
+        role,
+        tool_call_id: None,
+    };
+    message.write(&mut bytes);
+    bytes.into()
 }
 
 fn encode_user(message: &UserMessage) -> Bytes {
@@ -182,19 +207,24 @@ fn encode_neutral(message: &AssistantMessage) -> Bytes {
 }
 
 fn encode_results(results: &ToolResults, own_ids: bool) -> Bytes {
-    let messages: Vec<String> = results
-        .results
-        .iter()
-        .map(|result| {
-            let id = if own_ids {
-                result.provider_id.as_str()
-            } else {
-                result.call.as_str()
-            };
-            json!({"role": "tool", "tool_call_id": id, "content": result_text(&result.content)}).to_string()
-        })
-        .collect();
-    messages.join(",").into()
+    let mut bytes = Vec::new();
+    for result in &results.results {
+        if !bytes.is_empty() {
+            bytes.push(b',');
+        }
+        let id = if own_ids {
+            result.provider_id.as_str()
+        } else {
+            result.call.as_str()
+        };
+        let message = TextMessage {
+            content: &result_text(&result.content),
+            role: "tool",
+            tool_call_id: Some(id),
+        };
+        message.write(&mut bytes);
+    }
+    bytes.into()
 }
 
 fn result_text(content: &[Content]) -> String {

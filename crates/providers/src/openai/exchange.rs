@@ -47,21 +47,8 @@ impl Exchange {
                 return Ok(Some((event, self)));
             }
             self.phase = match std::mem::replace(&mut self.phase, Phase::Over) {
-                Phase::Before => {
-                    // The system prompt alone would get an answer to nothing.
-                    if self.request.history.is_empty() {
-                        let empty = HistoryError::Empty;
-                        return Err(self
-                            .endpoint
-                            .error(ErrorClass::BadRequest, empty.to_string())
-                            .caused_by(empty));
-                    }
-                    let response = self
-                        .endpoint
-                        .send(encode_request(self.endpoint.id(), &self.request))
-                        .await?;
-                    self.open(response).await?
-                }
+                // Boxed: this future is made and moved for each event, and sending takes a large one.
+                Phase::Before => Box::pin(self.begin()).await?,
                 Phase::Streaming(mut reader) => match reader.next(self.endpoint.id(), &self.request).await {
                     Ok(Read::Piece(events)) => {
                         self.ready.extend(events);
@@ -76,6 +63,21 @@ impl Exchange {
                 Phase::Over => return Ok(None),
             };
         }
+    }
+
+    /// Sends the request and looks at what the server answers with.
+    async fn begin(&mut self) -> Result<Phase, ProviderError> {
+        // The system prompt alone would get an answer to nothing.
+        if self.request.history.is_empty() {
+            let empty = HistoryError::Empty;
+            return Err(self
+                .endpoint
+                .error(ErrorClass::BadRequest, empty.to_string())
+                .caused_by(empty));
+        }
+        let body = encode_request(self.endpoint.id(), &self.request);
+        let response = self.endpoint.send(body).await?;
+        self.open(response).await
     }
 
     fn failed(&self, failure: Failure) -> ProviderError {

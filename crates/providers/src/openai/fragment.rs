@@ -60,7 +60,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
 
 /// A key, borrowed where it holds no escapes.
 #[derive(serde::Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+pub(super) struct Key<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 /// Why something is no reply. The text never quotes what the model said.
 #[derive(Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod calls;
+mod chunk;
 mod classify;
 mod details;
 mod echo;

@@ -89,6 +89,9 @@ impl<'a> Turn<'a> {
             }
         }
         let taken = std::mem::take(&mut riders.taken);
+        // It is in the transcript from here on.
+        let seq = this.session.transcript.next_seq();
+        this.unstored = Some(seq);
         let (context, entry, mut writes) = match this.build(message, label, riders, number).await? {
             Built::Context {
                 context,
@@ -100,21 +103,26 @@ impl<'a> Turn<'a> {
         if !taken.is_empty() {
             writes.push(Write::TakeNotes(this.session.id(), taken));
         }
-        let before = std::mem::replace(&mut this.session.transcript, context.transcript);
+        this.unstored = None;
+        let mut before = std::mem::replace(&mut this.session.transcript, context.transcript);
         let begun = this.store_beginning(entry, raised, writes).await;
         if begun.is_err() {
-            this.session.transcript = before;
+            std::mem::swap(&mut this.session.transcript, &mut before);
+            this.unstored = Some(seq);
         }
         let step = begun?;
         this.session.project_file = None;
         this.measured = this.session.transcript.entries().len();
         if let CompactionReport::Done(outcome) = &context.compaction {
             this.passes_left = this.passes_left.saturating_sub(outcome.passes);
+            this.keep_provenance_of(&before);
             this.session.rest = Cooldown::default();
             this.session.announced.push(PrefixBreakCause::Compaction);
         }
         this.session.record.state = SessionState::InTurn(turn);
         this.session.record.turns = number;
+        // What shares the entries makes them be copied when the next is appended.
+        drop(before);
         this.drive(step).await
     }
 
@@ -234,7 +242,7 @@ impl<'a> Turn<'a> {
         };
         let window = input.window;
         let templates = session.shared.templates.clone();
-        let mut builder = match TurnBuilder::begin(&templates, session.transcript.clone(), input) {
+        let mut builder = match TurnBuilder::begin_in(&templates, &mut self.session.transcript, input) {
             Ok(builder) => builder,
             Err(PromptError::TooLarge(too_large)) => {
                 return Ok(Built::TooLarge {
@@ -259,10 +267,8 @@ impl<'a> Turn<'a> {
                     summed_up = Some(self.sum_up(&mut compaction).await?);
                     match compaction.finish() {
                         Ok(outcome) => {
-                            // The user's message has the next number, and what is new comes after it.
-                            let mut before = self.session.transcript.clone();
-                            before.reserve_through(before.next_seq());
-                            let outcome = renumbered(outcome, &before, self.session.id())?;
+                            // The user's message has its number, and what is new comes after it.
+                            let outcome = renumbered(outcome, &self.session.transcript, self.session.id())?;
                             builder.compacted(outcome, None)?;
                         }
                         Err(PromptError::TooLarge(too_large)) => {
@@ -303,7 +309,6 @@ impl<'a> Turn<'a> {
             return Err(PromptError::NoCurrentMessage { turn: self.turn }.into());
         };
         if let CompactionReport::Done(outcome) = &context.compaction {
-            self.keep_provenance();
             writes.push(Write::Append(self.session.id(), outcome.added.clone()));
             let summed_up = summed_up.unwrap_or_default();
             writes.extend(self.segment(

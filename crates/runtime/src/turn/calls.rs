@@ -3,7 +3,7 @@
 use super::{Facts, Turn};
 use crate::approvals::{PendingQuestion, StoredQuestion, decided};
 use crate::caller::caller;
-use crate::provenance::Known;
+use crate::provenance::{Known, is_judged_by_value};
 use crate::tool_call::{Answered, CallEnd, Calls};
 use crate::{RuntimeError, Session};
 use std::collections::{BTreeMap, BTreeSet};
@@ -190,6 +190,14 @@ impl Turn<'_> {
         let context = produced_by.join(record.session.taint.label());
         let mode = shared.integrity.mode;
         if mode == IntegrityMode::Off || context.integrity == Integrity::Trusted {
+            return BTreeMap::new();
+        }
+        let calls: Vec<&ToolCall> = calls
+            .into_iter()
+            .filter(|call| is_judged_by_value(call, registry))
+            .collect();
+        // What was said is read when a call first needs it: reading later gives the same ledger.
+        if calls.is_empty() {
             return BTreeMap::new();
         }
         if mode == IntegrityMode::Values {

@@ -142,7 +142,7 @@ impl<'a> Turn<'a> {
             Ok(outcome) => {
                 self.passes_left = self.passes_left.saturating_sub(outcome.passes);
                 let outcome = renumbered(outcome, &before, self.session.id())?;
-                self.keep_provenance();
+                self.keep_provenance_of(&before);
                 let mut writes = vec![Write::Append(self.session.id(), outcome.added.clone())];
                 writes.extend(self.segment(cause, &outcome, &outcome.transcript, summed_up));
                 self.commit(writes).await?;
@@ -395,10 +395,9 @@ impl<'a> Turn<'a> {
 
     /// Reads what was said into the ledger before some of it leaves the transcript: the owner's words and the results
     /// of tools count on.
-    pub(super) fn keep_provenance(&mut self) {
+    pub(super) fn keep_provenance_of(&mut self, transcript: &Transcript) {
         let Session {
             provenance,
-            transcript,
             registry,
             shared,
             ..
