@@ -562,6 +562,66 @@ impl<const N: usize> Sorted for [String; N] {
     }
 }
 
+#[tokio::test]
+async fn once_the_conversation_is_long_large_results_are_put_aside_and_can_be_searched() {
+    let text = |name: &str| {
+        let filler = "A line about something else entirely.\n".repeat(130);
+        format!("The list of {name}.\n{filler}The lighthouse of {name} needs paint.\n{filler}")
+    };
+    let (world, store) = on_disk();
+    let world = world
+        .tool(crate::world::tool("list", text))
+        .configured(|configuration| {
+            let window = tidegate_runtime::config::ModelSettings {
+                context_window: Some(20_000),
+                ..Default::default()
+            };
+            configuration.models.insert("model:m".into(), window);
+        });
+    let list = |name: &str| asks([("list", json!({ "text": name }))]);
+    let model = Actor::new(
+        "model",
+        [
+            list("north"),
+            list("south"),
+            list("east"),
+            list("west"),
+            asks([(
+                "search_sessions_context",
+                json!({ "query": "lighthouse paint", "limit": 1 }),
+            )]),
+            says("west"),
+        ],
+    );
+    let runtime = runtime(&world, &store, hashed(), &model).await;
+    let mut session = new_session(&world, &runtime).await;
+    session
+        .run("Which lighthouse needs paint?", at(Public))
+        .await
+        .unwrap();
+    model.done();
+    let results = crate::world::results(&session);
+    let texts: Vec<String> = results.iter().map(text_of).collect();
+    assert_eq!(texts[0], text("north"), "the conversation is short");
+    let stub = &texts[3];
+    assert!(
+        stub.chars().count() < 1_000 && stub.contains("The list of west."),
+        "{stub}"
+    );
+    let source = results[3].source.clone().unwrap();
+    assert!(stub.contains(source.as_str()), "{stub}");
+    assert!(
+        texts[4].contains("lighthouse of") && texts[4].contains("src_"),
+        "{}",
+        texts[4]
+    );
+    // The whole text is kept, too, and what was first sent is what is stored.
+    let kept = store.source(session.id(), &source).await.unwrap().unwrap();
+    assert_eq!(kept.text, text("west"));
+    let sent = model.requests().pop().unwrap().history;
+    assert_eq!(*sent, session.transcript().entries()[..sent.len()]);
+}
+
 fn now_ms() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()
 }
