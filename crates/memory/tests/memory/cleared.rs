@@ -84,10 +84,7 @@ async fn what_is_above_the_clearance_is_searched_here_and_the_index_is_told_noth
         named("middle", "The tide is fair at four"),
     )
     .await;
-    assert_eq!(
-        index.told(),
-        ["upsert low", "upsert middle"].map(str::to_owned)
-    );
+    assert_eq!(index.told(), ["upsert low", "upsert middle"].map(str::to_owned));
     remember(
         &memory,
         &at(Confidential),
