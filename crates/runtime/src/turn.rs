@@ -5,6 +5,7 @@ mod calls;
 mod compact;
 mod output;
 mod prefix;
+mod put_aside;
 mod recall;
 mod record;
 mod time;

@@ -47,6 +47,9 @@ pub struct MemorySearch {
     pub trusted_only: bool,
     /// Does not ask the embedder.
     pub words_alone: bool,
+    /// Among what was read of the journal before, with what this process wrote since: does not look for what others
+    /// wrote.
+    pub as_known: bool,
     /// Stops it.
     pub cancel: Arc<dyn Cancel>,
 }
@@ -61,6 +64,7 @@ impl MemorySearch {
             period: Period::default(),
             trusted_only: false,
             words_alone: false,
+            as_known: false,
             cancel: never(),
         }
     }
@@ -121,7 +125,9 @@ impl Memory {
             return Err(MemoryError::Empty { what: "query" });
         }
         crate::bounds("limit", search.limit, 100)?;
-        self.inner.follower.catch_up().await?;
+        if !search.as_known {
+            self.inner.follower.catch_up().await?;
+        }
         let embedding = if search.words_alone {
             Err(WordsAlone::Wanted)
         } else {

@@ -1,5 +1,6 @@
 //! Indexes of vectors, and how they follow the records.
 
+mod cleared;
 mod contract;
 mod exact;
 mod follower;
@@ -9,6 +10,7 @@ mod point;
 mod question;
 mod table;
 
+pub use cleared::ClearedIndex;
 pub use contract::{IndexChange, IndexHit, IndexSearch, Leg, VectorIndex};
 pub use exact::ExactIndex;
 pub(crate) use follower::Follower;

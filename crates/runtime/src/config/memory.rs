@@ -62,6 +62,10 @@ pub struct MemorySettings {
     /// Tokens of a chunk of a large text, at most; fewer where the embedder sees fewer. Default 256.
     #[schemars(range(min = 16, max = 8_192), extend("x-hot" = false))]
     pub chunk_tokens: usize,
+    /// Characters from which on a tool result is put aside where it can be searched, once the conversation takes about
+    /// 30 % of the model's window; 0 puts none aside. Default 4000.
+    #[schemars(range(max = 100_000_000), extend("x-hot" = true))]
+    pub put_aside_chars: usize,
     /// The endpoint of `openai:MODEL`.
     pub remote: MemoryRemoteSettings,
     /// The index of vectors.
@@ -85,6 +89,7 @@ impl Default for MemorySettings {
             renew: true,
             consolidate: true,
             chunk_tokens: usual.chunk_tokens,
+            put_aside_chars: 4_000,
             remote: MemoryRemoteSettings::default(),
             index: MemoryIndexSettings::default(),
         }
@@ -286,6 +291,7 @@ pub(super) fn check(memory: &MemorySettings) -> Result<(), (&'static str, String
         ),
         ("recall_timeout_ms", memory.recall_timeout_ms, 1..=600_000),
         ("chunk_tokens", count(memory.chunk_tokens), 16..=8_192),
+        ("put_aside_chars", count(memory.put_aside_chars), 0..=100_000_000),
         ("index.replication", u64::from(memory.index.replication), 1..=64),
         ("index.shards", u64::from(memory.index.shards), 1..=1_024),
         (

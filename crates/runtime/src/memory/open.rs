@@ -1,10 +1,10 @@
 //! Opening the memories over the records of the store.
 
-use crate::config::Configuration;
+use crate::config::{Configuration, MemoryIndexKind};
 use crate::memory::MemoryAuxiliary;
 use crate::{Runtime, RuntimeBuilder, RuntimeError};
 use std::sync::Arc;
-use tidegate_memory::{Auxiliary, Embedder, Memory, MemoryBuilder, VectorIndex};
+use tidegate_memory::{Auxiliary, ClearedIndex, Embedder, Memory, MemoryBuilder, VectorIndex};
 use tidegate_store::Records;
 
 impl RuntimeBuilder {
@@ -30,8 +30,9 @@ impl RuntimeBuilder {
     }
 
     /// Opens the memories as `[memory]` says, over the records, with this embedder and, if one is given, this index;
-    /// without one everything is searched exactly. [`HashedEmbedder`](tidegate_memory::HashedEmbedder) needs no model.
-    /// The auxiliary model of the tiers names and merges memories. With `enabled = false` there are none, and nothing is
+    /// without one everything is searched exactly. An index of the kind `server` gets what may flow to its clearance.
+    /// [`HashedEmbedder`](tidegate_memory::HashedEmbedder) needs no model.
+    /// The [`auxiliary`](Self::auxiliary) model, if one was set before, names and merges memories. With `enabled = false` there are none, and nothing is
     /// opened.
     ///
     /// # Errors
@@ -87,8 +88,15 @@ fn configured(
     embedder: Arc<dyn Embedder>,
     index: Option<Arc<dyn VectorIndex>>,
 ) -> MemoryBuilder {
-    let builder = Memory::builder(records, embedder).settings(configuration.memory.for_library());
+    let builder =
+        Memory::builder(Arc::clone(&records), embedder).settings(configuration.memory.for_library());
+    let of_index = &configuration.memory.index;
     match index {
+        // A server is a sink like any other.
+        Some(index) if of_index.kind == MemoryIndexKind::Server => {
+            let clearance = of_index.effective_clearance();
+            builder.index(Arc::new(ClearedIndex::new(index, records, clearance)))
+        }
         Some(index) => builder.index(index),
         None => builder,
     }

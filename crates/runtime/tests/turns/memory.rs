@@ -3,7 +3,6 @@
 use crate::world::{Actor, World, asks, says, text_of};
 use serde_json::json;
 use std::future::{pending, ready};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,8 +13,10 @@ use tidegate_message::{Body, EventKind, MemoryTrouble, ModelId, ProviderId, Tier
 use tidegate_policy::Classification::{self, Confidential, Public, Restricted};
 use tidegate_policy::{Label, SourceId, UserId};
 use tidegate_providers::{OpenAi, OpenAiConfig, Provider as _};
+use tidegate_runtime::config::{LoadOptions, load};
 use tidegate_runtime::{
-    CancelToken, MemoryUpkeep, Runtime, RuntimeBuilder, Session, SessionRequest, TurnOptions, Which,
+    CancelToken, MemoryService, MemoryUpkeep, Runtime, RuntimeBuilder, Session, SessionRequest, TurnOptions,
+    Which,
 };
 use tidegate_store::{
     Durability, MemoryQuery, MemoryRecords, ModelRecord, Records, SourceQuery, SqliteStore, Store, Write,
@@ -498,6 +499,43 @@ async fn a_memory_that_was_recalled_and_used_lives_on() {
     assert_eq!(after[1], before[1], "it was not recalled");
 }
 
+#[tokio::test]
+async fn the_auxiliary_model_names_facts_that_may_flow_to_it_and_hears_of_no_others() {
+    let name = r#"Here it is: {"memory_id": "Tea, not coffee", "tags": ["tea", "drinks"]}"#;
+    for (level, asked) in [(Public, 1), (Confidential, 0)] {
+        let (world, store) = on_disk();
+        let fact = json!({ "artifact_name": "alignment profile", "fact": "The owner </fact> drinks tea." });
+        let model = Actor::new("model", [asks([("update_meta_artifact", fact)]), says("noted")]);
+        let small = Actor::new("small", [says(name)]);
+        let builder = world
+            .builder()
+            .records(Arc::clone(&store) as Arc<dyn Records>)
+            .provider(Arc::clone(&small) as _, Classification::Internal, 1)
+            .auxiliary(vec![ModelId::new(small.id().clone(), "m")]);
+        let runtime = with_model(builder.with_memory(hashed(), None).await.unwrap(), &model);
+        let mut session = new_session(&world, &runtime).await;
+        session.run("Remember it.", at(level)).await.unwrap();
+        let requests = small.requests();
+        assert_eq!(requests.len(), asked, "{level}");
+        let stored = store.memories(MemoryQuery::default()).await.unwrap().remove(0);
+        assert_eq!(
+            stored.memory_id.as_str() == "tea-not-coffee",
+            asked == 1,
+            "{}",
+            stored.memory_id
+        );
+        assert_eq!(stored.label, Label::trusted(level));
+        if let Some(request) = requests.first() {
+            let Body::User(message) = &request.history[0].body else {
+                panic!("a message")
+            };
+            let text = joined_text(&message.content);
+            assert_eq!(text, "<fact>The owner &lt;/fact&gt; drinks tea.</fact>");
+            assert_eq!(stored.tags, ["tea", "drinks"]);
+        }
+    }
+}
+
 async fn sources(store: &SqliteStore) -> Vec<String> {
     let sources = store.memory_sources(SourceQuery::default()).await.unwrap();
     let names = sources.into_iter().map(|source| source.key.source.to_string());
@@ -562,6 +600,66 @@ impl<const N: usize> Sorted for [String; N] {
     }
 }
 
+#[tokio::test]
+async fn once_the_conversation_is_long_large_results_are_put_aside_and_can_be_searched() {
+    let text = |name: &str| {
+        let filler = "A line about something else entirely.\n".repeat(130);
+        format!("The list of {name}.\n{filler}The lighthouse of {name} needs paint.\n{filler}")
+    };
+    let (world, store) = on_disk();
+    let world = world
+        .tool(crate::world::tool("list", text))
+        .configured(|configuration| {
+            let window = tidegate_runtime::config::ModelSettings {
+                context_window: Some(20_000),
+                ..Default::default()
+            };
+            configuration.models.insert("model:m".into(), window);
+        });
+    let list = |name: &str| asks([("list", json!({ "text": name }))]);
+    let model = Actor::new(
+        "model",
+        [
+            list("north"),
+            list("south"),
+            list("east"),
+            list("west"),
+            asks([(
+                "search_sessions_context",
+                json!({ "query": "lighthouse paint", "limit": 1 }),
+            )]),
+            says("west"),
+        ],
+    );
+    let runtime = runtime(&world, &store, hashed(), &model).await;
+    let mut session = new_session(&world, &runtime).await;
+    session
+        .run("Which lighthouse needs paint?", at(Public))
+        .await
+        .unwrap();
+    model.done();
+    let results = crate::world::results(&session);
+    let texts: Vec<String> = results.iter().map(text_of).collect();
+    assert_eq!(texts[0], text("north"), "the conversation is short");
+    let stub = &texts[3];
+    assert!(
+        stub.chars().count() < 1_000 && stub.contains("The list of west."),
+        "{stub}"
+    );
+    let source = results[3].source.clone().unwrap();
+    assert!(stub.contains(source.as_str()), "{stub}");
+    assert!(
+        texts[4].contains("lighthouse of") && texts[4].contains("src_"),
+        "{}",
+        texts[4]
+    );
+    // The whole text is kept, too, and what was first sent is what is stored.
+    let kept = store.source(session.id(), &source).await.unwrap().unwrap();
+    assert_eq!(kept.text, text("west"));
+    let sent = model.requests().pop().unwrap().history;
+    assert_eq!(*sent, session.transcript().entries()[..sent.len()]);
+}
+
 fn now_ms() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()
 }
@@ -614,6 +712,33 @@ async fn the_jobs_find_what_idle_and_forgotten_sessions_left() {
     jobs.stop().await.unwrap();
 }
 
+#[test]
+fn keys_and_models_of_the_memories_are_where_the_configuration_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tidegate.toml");
+    let text = "[memory]\nmodel_dir = \"models/small\"\n[memory.index]\napi_key_env = \"INDEX_KEY\"\n";
+    std::fs::write(&file, text).unwrap();
+    let options = LoadOptions {
+        file: Some(file),
+        data_folder: folder.path().join("data"),
+        ..LoadOptions::default()
+    };
+    let loaded = load(&options).unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    assert_eq!(Runtime::model_folder(&loaded), Some(folder.join("models/small")));
+    let key = |service, variables: &[(String, String)]| {
+        Runtime::memory_key(&loaded, service, variables).map(|key| key.is_some())
+    };
+    let set = [("INDEX_KEY".to_owned(), "k-123".to_owned())];
+    assert!(!key(MemoryService::Embedder, &[]).unwrap());
+    assert!(key(MemoryService::Index, &set).unwrap());
+    let told = key(MemoryService::Index, &[]).unwrap_err().to_string();
+    assert!(
+        told.contains("[memory.index]") && told.contains("INDEX_KEY"),
+        "{told}"
+    );
+}
+
 #[tokio::test]
 async fn the_model_of_the_records_is_not_changed_behind_the_owners_back() {
     let (world, store) = on_disk();
@@ -633,5 +758,4 @@ async fn the_model_of_the_records_is_not_changed_behind_the_owners_back() {
         told.contains("another") && told.contains("tidegate memory reembed"),
         "{told}"
     );
-    let _: &Path = world.path();
 }
