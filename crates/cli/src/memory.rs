@@ -3,7 +3,9 @@
 mod embedder;
 mod index;
 
-pub(crate) use embedder::{Circumstances, Picked, models_folder};
+pub(crate) use embedder::Circumstances;
+#[cfg(feature = "embed")]
+pub(crate) use embedder::{models_folder, off_thread};
 pub(crate) use index::pick as pick_index;
 
 use crate::args::{Global, PeriodArgs};
@@ -15,7 +17,7 @@ use tidegate_memory::{Embedder, HashedEmbedder, Memory, Period, Recall, Scope};
 use tidegate_policy::{Classification, Label, SessionId, UserId};
 use tidegate_runtime::config::{EmbedderChoice, LOCAL_USER, Loaded};
 use tidegate_runtime::{DataFolder, Runtime, RuntimeBuilder};
-use tidegate_store::{Records, Store};
+use tidegate_store::{ModelRecord, Records, Store};
 
 /// The memories with the owner before them.
 pub(crate) struct OwnerMemory {
@@ -98,6 +100,18 @@ pub(crate) fn records(global: &Global) -> anyhow::Result<Opened> {
         loaded,
         data,
     })
+}
+
+/// The model that the records were embedded with; none before the first memory. Makes no store where there is none.
+pub(crate) async fn recorded_model(
+    loaded: &Loaded,
+    data: &DataFolder,
+) -> anyhow::Result<Option<ModelRecord>> {
+    let configuration = &loaded.configuration;
+    if !Runtime::store_file(configuration, data).exists() {
+        return Ok(None);
+    }
+    Ok(Runtime::open_records(configuration, data)?.model().await?)
 }
 
 /// Opens the memories over these records with this embedder.
