@@ -2,7 +2,7 @@
 
 use crate::output::{self, printable, shortened};
 use anstyle::{AnsiColor, Style};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write as _};
 use std::sync::{Mutex, PoisonError};
 use tidegate_message::{
@@ -279,8 +279,21 @@ impl State {
             EventKind::CompactionFailed { error, .. } => {
                 self.aside(&format!("⤵ it did not become shorter: {}", shortened(error, 200)));
             }
+            EventKind::MemoryRecalled { memories, .. } if !memories.is_empty() => {
+                let labels: BTreeSet<String> =
+                    memories.iter().map(|memory| memory.label.to_string()).collect();
+                let labels: Vec<String> = labels.into_iter().collect();
+                self.aside(&format!("⟲ {} recalled ({})", memories.len(), labels.join("; ")));
+            }
+            EventKind::MemoryUnavailable { message, .. } => {
+                self.aside(&format!(
+                    "⟲ long-term memory could not be searched: {}",
+                    shortened(message, 200)
+                ));
+            }
             EventKind::SessionCreated { .. }
             | EventKind::MemoryReleased { .. }
+            | EventKind::MemoryRecalled { .. }
             | EventKind::PrefixBreak { .. }
             | EventKind::TurnStarted
             | EventKind::ModelCalled { .. }

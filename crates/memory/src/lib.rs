@@ -86,7 +86,7 @@ pub use index::{
     ExactIndex, IndexChange, IndexFilter, IndexHit, IndexPoint, IndexSearch, Leg, PointPayload, VectorIndex,
     lexical_vector,
 };
-pub use memory::{Memory, MemoryBuilder};
+pub use memory::{Memory, MemoryBuilder, WordsAlone};
 pub use reembed::reembed;
 pub use sessions::{
     Deleted, Passage, Passages, Saved, SavedPiece, SessionSearch, SessionSearchResult, SourceListing,

@@ -7,7 +7,7 @@ use crate::{
 use std::fmt;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tidegate_policy::Label;
+use tidegate_policy::{Caller, Classification, Flow, Gate, Label, ModelFlow, SessionFacts, Taint};
 use tidegate_store::{RecordWrite, Records, RecordsCommit, RecordsStatistics, Vectors};
 use tidegate_tools::{Cancel, NeverCancelled};
 
@@ -196,7 +196,7 @@ impl Memory {
         work: EmbedWork,
     ) -> Result<Vec<Option<Vectors>>, EmbedderError> {
         let embedder = &self.inner.embedder;
-        if !label.can_flow_to(embedder.clearance()) {
+        if !may_flow(label, &embedder.model().id, embedder.clearance()) {
             return Ok(vec![None; texts.len()]);
         }
         let count = texts.len();
@@ -221,10 +221,14 @@ impl Memory {
         text: &str,
         label: Label,
         cancel: &Arc<dyn Cancel>,
-    ) -> Result<Option<Embedding>, MemoryError> {
+    ) -> Result<Result<Embedding, WordsAlone>, MemoryError> {
         let embedder = &self.inner.embedder;
-        if !self.inner.settings.mode.has_vectors() || !label.can_flow_to(embedder.clearance()) {
-            return Ok(None);
+        if !self.inner.settings.mode.has_vectors() {
+            return Ok(Err(WordsAlone::Wanted));
+        }
+        let clearance = embedder.clearance();
+        if !may_flow(label, &embedder.model().id, clearance) {
+            return Ok(Err(WordsAlone::NotCleared));
         }
         let embedded = embedder
             .embed_query(text.to_owned(), EmbedWork::until(Arc::clone(cancel)))
@@ -232,15 +236,38 @@ impl Memory {
         match embedded {
             Ok(embedding) => {
                 check_embeddings(embedder.model(), 1, std::slice::from_ref(&embedding))?;
-                Ok(Some(embedding))
+                Ok(Ok(embedding))
             }
             Err(EmbedderError::Failed { model, cause, .. }) => {
                 tracing::warn!(model, %cause, "the query cannot be embedded; it is searched for by its words alone");
-                Ok(None)
+                Ok(Err(WordsAlone::EmbedderFailed))
             }
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Why a search was by words alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WordsAlone {
+    /// So it was set, or asked for.
+    Wanted,
+    /// The query may not flow to the embedder.
+    NotCleared,
+    /// The embedder failed.
+    EmbedderFailed,
+}
+
+/// Whether the gate lets a text of this label go to a model of this clearance.
+pub(crate) fn may_flow(label: Label, model: &str, clearance: Classification) -> bool {
+    let flow = ModelFlow { model, clearance };
+    let facts = SessionFacts {
+        taint: &Taint::new(label),
+        clearance: Classification::Restricted,
+        bumper: None,
+        caller: Caller::default(),
+    };
+    Gate::default().judge(Flow::Model(&flow), facts).is_allowed()
 }
 
 /// Nothing cancels it.

@@ -66,7 +66,7 @@ async fn stage(
     // What the embedder may not see has no vector with it: its words still find it.
     let seen = items
         .iter()
-        .filter(|item| item.label().can_flow_to(embedder.clearance()));
+        .filter(|item| crate::memory::may_flow(item.label(), &embedder.model().id, embedder.clearance()));
     let seen: Vec<(&Item, String)> = seen.map(|item| (item, text_of(item))).collect();
     if seen.is_empty() {
         return Ok(());

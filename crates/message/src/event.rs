@@ -307,6 +307,24 @@ pub enum EventKind {
         /// The label under which it can be read too from now on.
         to: Label,
     },
+    /// Long-term memories were recalled for a message. The event has the label of all that was looked at.
+    #[serde(rename = "memory.recalled")]
+    MemoryRecalled {
+        /// Those that ride on the message, best first.
+        memories: Vec<RecalledItem>,
+        /// How many more were found and left out: there was no room, or a rule kept them away.
+        left_out: u64,
+        /// Why only words were searched for, and not their meaning; none if both were.
+        words_alone: Option<MemoryTrouble>,
+    },
+    /// Long-term memory could not be searched, or not as usual; the turn goes on.
+    #[serde(rename = "memory.unavailable")]
+    MemoryUnavailable {
+        /// Why.
+        class: MemoryTrouble,
+        /// What it said.
+        message: String,
+    },
     /// A turn ended.
     #[serde(rename = "turn.finished")]
     TurnFinished {
@@ -323,7 +341,7 @@ pub enum EventKind {
 
 impl EventKind {
     /// The dotted names of all kinds, in the order in which the kinds are declared.
-    pub const NAMES: [&str; 27] = [
+    pub const NAMES: [&str; 29] = [
         "session.created",
         "turn.started",
         "turn.resumed",
@@ -350,6 +368,8 @@ impl EventKind {
         "compaction.failed",
         "prompt.prefix_break",
         "memory.released",
+        "memory.recalled",
+        "memory.unavailable",
         "turn.finished",
     ];
 
@@ -382,9 +402,35 @@ impl EventKind {
             Self::CompactionFailed { .. } => "compaction.failed",
             Self::PrefixBreak { .. } => "prompt.prefix_break",
             Self::MemoryReleased { .. } => "memory.released",
+            Self::MemoryRecalled { .. } => "memory.recalled",
+            Self::MemoryUnavailable { .. } => "memory.unavailable",
             Self::TurnFinished { .. } => "turn.finished",
         }
     }
+}
+
+/// A memory that was recalled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecalledItem {
+    /// Its id among the records: a UUID computed from its user, label and name. The name itself would tell of its
+    /// content.
+    pub memory: String,
+    /// Its label.
+    pub label: Label,
+}
+
+/// What keeps memory from being searched as usual.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryTrouble {
+    /// The message may not flow to the embedder.
+    NotCleared,
+    /// The embedder failed.
+    EmbedderFailed,
+    /// It took too long.
+    TimedOut,
+    /// Records or index failed.
+    Failed,
 }
 
 /// Why a conversation is made shorter.

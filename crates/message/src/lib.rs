@@ -29,8 +29,8 @@ pub use entry::{
     ToolResults, UserMessage, Verbatim,
 };
 pub use event::{
-    ApprovalDecision, BreakCause, BrokenPart, CompactionTrigger, Event, EventKind, Limit, SummaryBy,
-    TurnStatus, Unavailable, Warning,
+    ApprovalDecision, BreakCause, BrokenPart, CompactionTrigger, Event, EventKind, Limit, MemoryTrouble,
+    RecalledItem, SummaryBy, TurnStatus, Unavailable, Warning,
 };
 pub use model::{ModelId, ModelPolicy, ParseModelError, ProviderId, Tier};
 pub use reply::{FinishReason, Reply, ReplyPart};

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use tidegate_message::{
     ApprovalDecision, BreakCause, BrokenPart, CompactionTrigger, Event, EventKind, FinishReason, Limit,
-    ResultStatus, SummaryBy, Tier, TurnStatus, Unavailable, Usage, Warning,
+    MemoryTrouble, RecalledItem, ResultStatus, SummaryBy, Tier, TurnStatus, Unavailable, Usage, Warning,
 };
 use tidegate_policy::{
     ApprovalId, Classification, Decision, Evaluation, FlowKind, Label, MemoryId, Origin, RuleOutcome,
@@ -199,6 +199,18 @@ fn kinds() -> Vec<EventKind> {
             memory: MemoryId::new("ferry"),
             from: Label::trusted(Classification::Confidential),
             to: Label::BOTTOM,
+        },
+        EventKind::MemoryRecalled {
+            memories: vec![RecalledItem {
+                memory: "886313e1-3b8a-5372-9b90-0c9aee199e5d".into(),
+                label: Label::BOTTOM,
+            }],
+            left_out: 2,
+            words_alone: Some(MemoryTrouble::NotCleared),
+        },
+        EventKind::MemoryUnavailable {
+            class: MemoryTrouble::TimedOut,
+            message: "it took longer than 2000 ms".into(),
         },
         EventKind::TurnFinished {
             status: TurnStatus::Success,

@@ -2,6 +2,7 @@
 
 use crate::config::{Configuration, TrustedFiles};
 use crate::lock::Locks;
+use crate::memory::{CaughtUp, MemoryAuxiliary};
 use crate::provenance::IntegrityCheck;
 use crate::resilience::{Account, Jitter};
 use crate::runtime::{Extras, ProviderSlot, Runtime, Shared};
@@ -39,10 +40,11 @@ pub struct RuntimeBuilder {
     rules: Option<RuleSet>,
     secret_values: SecretValues,
     templates: Option<Templates>,
-    auxiliary: Vec<ModelId>,
+    pub(crate) auxiliary: Vec<ModelId>,
     trusted_files: Option<TrustedFiles>,
     pub(crate) records: Option<Arc<dyn Records>>,
     pub(crate) memory: Option<Arc<Memory>>,
+    pub(crate) memory_auxiliary: Option<Arc<MemoryAuxiliary>>,
 }
 
 impl RuntimeBuilder {
@@ -246,9 +248,13 @@ impl RuntimeBuilder {
             auxiliary: self.auxiliary,
             trusted_files: self.trusted_files,
             memory: self.memory,
+            records: self.records,
+            caught_up: CaughtUp::default(),
         };
-        Ok(Runtime {
-            shared: Arc::new(shared),
-        })
+        let shared = Arc::new(shared);
+        if let Some(auxiliary) = &self.memory_auxiliary {
+            auxiliary.set(&shared);
+        }
+        Ok(Runtime { shared })
     }
 }

@@ -65,6 +65,7 @@ pub use data_folder::{DataFolder, user_config_folder};
 pub use error::RuntimeError;
 pub use explain::Explanation;
 pub use ids::{new_session_id, new_turn_id};
+pub use memory::{MemoryJobs, MemoryUpkeep};
 pub use open::{SessionRequest, Which};
 pub use owner::{OWNER_SESSION, record_memory_release};
 pub use report::TurnReport;

@@ -2,7 +2,7 @@
 
 use crate::config::LOCAL_USER;
 use crate::file_labels::StoredLabels;
-use crate::memory::StoredOwners;
+use crate::memory::{StoredOwners, purge_session};
 use crate::project_file::FoundProjectFile;
 use crate::runtime::{Shared, find};
 use crate::session::{Session, SessionParts};
@@ -231,7 +231,8 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
     let tools: Vec<ToolSpec> = registry.specs(role);
     let id = ids::new_session_id();
     let lock = shared.lock(id)?;
-    let mut moved = None;
+    let mut moved = Vec::new();
+    let mut reset = None;
     let name = match request.which {
         Which::Named(name) => Some(name),
         Which::New | Which::Existing(_) => None,
@@ -240,8 +241,12 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
             if let Some(record) = &before_it {
                 judge_reset(shared, record, role).await?;
             }
+            if let Some(record) = &before_it {
+                reset = Some((record.session.user.clone(), before));
+                moved.push(Write::PurgeContext(before));
+            }
             let name = before_it.and_then(|record| record.session.name);
-            moved = name.is_some().then_some(Write::MoveName { from: before, to: id });
+            moved.extend(name.is_some().then_some(Write::MoveName { from: before, to: id }));
             name
         }
     };
@@ -269,7 +274,7 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
     let mut session = NewSession {
         id,
         // A name that moves is still the other's when this one is made.
-        name: name.clone().filter(|_| moved.is_none()),
+        name: name.clone().filter(|_| reset.is_none()),
         user: request.user,
         model_policy: policy,
         clearance,
@@ -292,6 +297,9 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
     events.append(&mut start.events);
     writes.push(Write::Events(id, events));
     let committed = shared.store.commit(writes).await?;
+    if let Some((user, before)) = reset {
+        purge_session(shared, &user, before).await?;
+    }
     session.name = name;
     for event in committed.events {
         shared.bus.publish(&Arc::new(event));

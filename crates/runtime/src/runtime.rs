@@ -2,6 +2,7 @@
 
 use crate::config::{Configuration, TrustedFiles};
 use crate::lock::{Locks, SessionLock};
+use crate::memory::{CaughtUp, purge_session};
 use crate::provenance::IntegrityCheck;
 use crate::resilience::{Account, Jitter};
 use crate::secrets::Secrets;
@@ -16,7 +17,7 @@ use tidegate_message::{ModelId, ProviderId, Tier};
 use tidegate_policy::{Classification, Gate, SessionId, SessionName};
 use tidegate_prompt::{Note, Templates};
 use tidegate_providers::Provider;
-use tidegate_store::{SessionRecord, Store, Write};
+use tidegate_store::{Records, SessionRecord, Store, Write};
 use tidegate_tools::Tool;
 use tokio::sync::Semaphore;
 
@@ -52,6 +53,10 @@ pub(crate) struct Shared {
     pub(crate) trusted_files: Option<TrustedFiles>,
     /// The memories, if there are any.
     pub(crate) memory: Option<Arc<Memory>>,
+    /// Where they are recorded.
+    pub(crate) records: Option<Arc<dyn Records>>,
+    /// When what others wrote to the memories was read last.
+    pub(crate) caught_up: CaughtUp,
 }
 
 /// Built-in tools that need something of the program.
@@ -116,10 +121,15 @@ impl Runtime {
     /// [`RuntimeError::SessionBusy`] while somebody uses it.
     pub async fn delete(&self, session: SessionId) -> Result<(), RuntimeError> {
         let lock = self.shared.locks.take(session)?;
+        // A row that cannot be read can be erased all the same.
+        let record = self.shared.store.session(session).await.ok().flatten();
         self.shared
             .store
             .commit(vec![Write::EraseSession(session)])
             .await?;
+        if let Some(record) = record {
+            purge_session(&self.shared, &record.session.user, session).await?;
+        }
         drop(lock);
         self.shared.locks.forget(session);
         Ok(())

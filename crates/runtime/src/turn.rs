@@ -5,6 +5,7 @@ mod calls;
 mod compact;
 mod output;
 mod prefix;
+mod recall;
 mod record;
 mod time;
 
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use tidegate_core::{Advance, Failure, Outcome, Run, Step, ToolFacts};
 use tidegate_message::{Body, EventKind, ModelId, ToolResult, TurnStatus, UserMessage};
 use tidegate_policy::{ApprovalId, CallId, Label, Origin, SessionFacts, ToolName, TurnId};
-use tidegate_store::{ApprovalRecord, CallState, SessionPatch, SessionState, Write};
+use tidegate_store::{ApprovalRecord, CallState, MemoryRecord, SessionPatch, SessionState, Write};
 use tidegate_tools::Registry;
 use tokio::sync::mpsc;
 
@@ -47,6 +48,8 @@ pub(crate) struct Turn<'a> {
     time: TimeLimit,
     /// A provider has said that the conversation does not fit, and it was made shorter or could not be.
     overflowed: bool,
+    /// The memories that ride on its message.
+    recalled: Vec<MemoryRecord>,
 }
 
 struct Facts<'a>(&'a Registry);
@@ -237,6 +240,7 @@ impl<'a> Turn<'a> {
             waiting: Waiting::default(),
             time,
             overflowed: false,
+            recalled: Vec::new(),
         }
     }
 
@@ -397,6 +401,9 @@ impl<'a> Turn<'a> {
         writes.push(Write::PatchSession(id, patch));
         self.commit(writes).await?;
         self.session.record.state = SessionState::Idle;
+        if outcome.status == TurnStatus::Success {
+            self.renew_recalled().await;
+        }
         Ok(self.report(outcome))
     }
 

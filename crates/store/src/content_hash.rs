@@ -16,13 +16,13 @@ use uuid::Uuid;
 
 /// Fields whose strings are words of the program or of the configuration, never content.
 #[rustfmt::skip]
-const STRUCTURAL: [&str; 23] = [
+const STRUCTURAL: [&str; 24] = [
     "kind", "call", "unknown_calls", "approval",
     "flow", "decision", "rule", "outcome",
     "classification", "integrity", "clearance", "from", "to",
     "model", "tier", "finish", "class",
     "status", "limit", "warning",
-    "cause", "summary", "part",
+    "cause", "summary", "part", "words_alone",
 ];
 
 /// 32 bytes of the system's randomness, all but twelve of their bits.

@@ -269,8 +269,11 @@ pub enum Write {
     /// Brings the search index of a session up to date; [`Store::search`] does by itself. A store without an index, or
     /// without the session, does nothing.
     IndexMessages(SessionId),
+    /// Erases what was saved to be searched in the session (its sources, chunks and resources among the records of
+    /// memories), whatever its label. A store without such records does nothing.
+    PurgeContext(SessionId),
     /// Erases a session's content: name, title, prompt, tools, workspace, entries, checkpoint, journal,
-    /// texts, notes, segments, what was shown of approvals, lineage of the taint. Its events stay, each with every text in it that could be content
+    /// texts, notes, segments, what was shown of approvals, lineage of the taint, and as [`Write::PurgeContext`] does. Its events stay, each with every text in it that could be content
     /// replaced by a keyed hash; the row stays as a tombstone with label and counts. Erasing again changes
     /// nothing.
     ///

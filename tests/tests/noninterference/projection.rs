@@ -26,6 +26,12 @@ impl Projection {
         sections.map(|(section, _)| section.split_once(' ').map_or(section.as_str(), |(kind, _)| kind))
     }
 
+    /// How many of its lines hold `text`.
+    pub(crate) fn count(&self, text: &str) -> usize {
+        let lines = self.0.values().flatten();
+        lines.filter(|line| line.contains(text)).count()
+    }
+
     /// The first difference to another run, if there is one.
     pub(crate) fn difference(&self, other: &Self) -> Option<String> {
         for (section, lines) in &self.0 {

@@ -243,6 +243,12 @@ fn configuration() -> Configuration {
         .iter()
         .map(|rule| rule.as_table().unwrap().clone())
         .collect();
+    users(&mut configuration);
+    configuration
+}
+
+/// The users, with what each may read.
+pub(crate) fn users(configuration: &mut Configuration) {
     for (name, clearance) in USERS {
         let settings = UserSettings {
             role: None,
@@ -250,7 +256,6 @@ fn configuration() -> Configuration {
         };
         configuration.users.0.insert(name.to_owned(), settings);
     }
-    configuration
 }
 
 /// Rules that look at content wherever it passes.
@@ -321,7 +326,7 @@ fn reads(
 }
 
 /// A tool with a declared label.
-fn labelled(inputs: Inputs, name: &'static str, label: Label) -> TestTool {
+pub(crate) fn labelled(inputs: Inputs, name: &'static str, label: Label) -> TestTool {
     TestTool::new(name, &["about"], label, move |arguments, _| {
         match reads(inputs, label.classification, name, arguments) {
             Ok(text) => Ok(ToolOutput::text(text)),

@@ -260,6 +260,30 @@ fn about(event: &Event) -> String {
         EventKind::CompactionFailed { error, wait_ms, .. } => {
             format!("not tried again for {wait_ms} ms: {}", escaped(error))
         }
+        EventKind::MemoryRecalled {
+            memories,
+            left_out,
+            words_alone,
+        } => {
+            let items: Vec<String> = memories
+                .iter()
+                .map(|item| format!("{} ({})", escaped(&item.memory), item.label))
+                .collect();
+            let by = if words_alone.is_some() {
+                ", by words alone"
+            } else {
+                ""
+            };
+            let more = if *left_out > 0 {
+                format!(", {left_out} left out")
+            } else {
+                String::new()
+            };
+            format!("{} recalled{more}{by} {}", items.len(), items.join(", "))
+                .trim_end()
+                .to_owned()
+        }
+        EventKind::MemoryUnavailable { message, .. } => escaped(message).into_owned(),
         EventKind::PrefixBreak {
             cause,
             part,

@@ -2,7 +2,7 @@
 
 use super::weight;
 use crate::index::IndexFilter;
-use crate::memory::never;
+use crate::memory::{WordsAlone, never};
 use crate::settings::Scope;
 use crate::text::Saying;
 use crate::{Embedding, Memory, MemoryError, Period};
@@ -45,6 +45,8 @@ pub struct MemorySearch {
     pub period: Period,
     /// Leaves UNTRUSTED memories out: at the start of a turn of a TRUSTED session.
     pub trusted_only: bool,
+    /// Does not ask the embedder.
+    pub words_alone: bool,
     /// Stops it.
     pub cancel: Arc<dyn Cancel>,
 }
@@ -58,6 +60,7 @@ impl MemorySearch {
             limit: 20,
             period: Period::default(),
             trusted_only: false,
+            words_alone: false,
             cancel: never(),
         }
     }
@@ -83,9 +86,32 @@ pub struct Recalled {
     pub hits: Vec<RecalledMemory>,
     /// The join of the labels of everything that had an influence on it.
     pub label: Label,
+    /// Why the meaning of the query had no part in it; none if it had.
+    pub words_alone: Option<WordsAlone>,
 }
 
 impl Memory {
+    /// Reads what was written since, also by other processes; [`recall`](Self::recall) and the searches do by
+    /// themselves.
+    ///
+    /// # Errors
+    /// Those of the records.
+    pub async fn catch_up(&self) -> Result<(), MemoryError> {
+        self.inner.follower.catch_up().await
+    }
+
+    /// Whether there is anything that a recall for this scope could find, as far as was read. Without I/O: for the
+    /// beginning of a turn, which is not to wait for an embedder in vain.
+    pub fn has_memories(&self, scope: &Scope, trusted_only: bool) -> bool {
+        let mut labels = scope.visible(self.inner.settings.recall);
+        if trusted_only {
+            labels = Scope::trusted(&labels);
+        }
+        let mut filter = IndexFilter::of(scope.user.clone(), labels);
+        filter.alive_at_ms = Some(self.now_ms());
+        self.inner.follower.has_any(Collection::MetaArtifacts, &filter)
+    }
+
     /// Recalls memories that the scope may see.
     ///
     /// # Errors
@@ -96,23 +122,24 @@ impl Memory {
         }
         crate::bounds("limit", search.limit, 100)?;
         self.inner.follower.catch_up().await?;
-        let embedding = self
-            .query_embedding(&search.query, scope.label, &search.cancel)
-            .await?;
+        let embedding = if search.words_alone {
+            Err(WordsAlone::Wanted)
+        } else {
+            self.query_embedding(&search.query, scope.label, &search.cancel)
+                .await?
+        };
         let mut labels = scope.visible(self.inner.settings.recall);
         if search.trusted_only {
             labels = Scope::trusted(&labels);
         }
-        let all = self
-            .find(scope, &search, embedding.as_ref(), labels.clone())
-            .await?;
+        let all = self.find(scope, &search, &embedding, labels.clone()).await?;
         let is_untrusted = |hit: &RecalledMemory| hit.memory.label.integrity == Integrity::Untrusted;
         if all.label.integrity == Integrity::Trusted || all.hits.iter().any(is_untrusted) {
             return Ok(all);
         }
         // Nothing UNTRUSTED is told. So that it has no influence either, what is told is found without it.
         let trusted = Scope::trusted(&labels);
-        self.find(scope, &search, embedding.as_ref(), trusted).await
+        self.find(scope, &search, &embedding, trusted).await
     }
 
     /// Makes memories that were recalled and used live as long as new ones. To renew is to write: those into whose label
@@ -147,9 +174,10 @@ impl Memory {
         &self,
         scope: &Scope,
         search: &MemorySearch,
-        embedding: Option<&Embedding>,
+        embedded: &Result<Embedding, WordsAlone>,
         labels: Vec<Label>,
     ) -> Result<Recalled, MemoryError> {
+        let embedding = embedded.as_ref().ok();
         let mut filter = IndexFilter::of(scope.user.clone(), labels);
         filter.artifact_name.clone_from(&search.artifact_name);
         (filter.from_ms, filter.to_ms) = (search.period.from_ms, search.period.to_ms);
@@ -205,7 +233,11 @@ impl Memory {
         let mut hits = without_repetition(highest_first(hits));
         hits.truncate(search.limit);
         let label = self.inner.follower.label(collection, &filter);
-        Ok(Recalled { hits, label })
+        Ok(Recalled {
+            hits,
+            label,
+            words_alone: embedded.as_ref().err().copied(),
+        })
     }
 }
 

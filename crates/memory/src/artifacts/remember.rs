@@ -3,6 +3,7 @@
 use super::{lifetime_ms, name};
 use crate::embedder::{normalised, scalar_product};
 use crate::index::memory_text;
+use crate::memory::may_flow;
 use crate::text::{Saying, language_of};
 use crate::{Memory, MemoryError, Scope, memory_point_id};
 use std::sync::Arc;
@@ -202,7 +203,7 @@ impl Memory {
             return (given, new);
         }
         if let Some(auxiliary) = &self.inner.auxiliary
-            && scope.label.can_flow_to(auxiliary.clearance())
+            && may_flow(scope.label, "auxiliary", auxiliary.clearance())
         {
             match auxiliary.distil(&new.fact).await {
                 Ok(distilled) => {
@@ -317,7 +318,7 @@ impl Memory {
     /// One text of several by the auxiliary model, if there is one that may see them and does not lose what matters.
     pub(super) async fn merged(&self, scope: &Scope, facts: &[String]) -> Option<String> {
         let auxiliary = self.inner.auxiliary.as_ref()?;
-        if !scope.label.can_flow_to(auxiliary.clearance()) {
+        if !may_flow(scope.label, "auxiliary", auxiliary.clearance()) {
             return None;
         }
         match auxiliary.merge(facts).await {

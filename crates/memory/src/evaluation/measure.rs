@@ -202,7 +202,8 @@ async fn stored_ids(
 async fn ask(memory: &Memory, scope: &Scope, question: &Question) -> Result<Vec<PointId>, MemoryError> {
     let embedding = memory
         .query_embedding(&question.text, scope.label, &never())
-        .await?;
+        .await?
+        .ok();
     let mut filter = IndexFilter::of(scope.user.clone(), scope.visible(memory.settings().recall));
     filter.chat = Some(scope.chat.clone());
     let ranked = memory

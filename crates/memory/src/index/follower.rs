@@ -420,6 +420,11 @@ impl Follower {
         })
     }
 
+    /// Whether any point passes.
+    pub(crate) fn has_any(&self, collection: Collection, filter: &IndexFilter) -> bool {
+        self.read(|state| state.table(collection).passing(filter).next().is_some())
+    }
+
     /// The join of the labels of all points that pass.
     pub(crate) fn label(&self, collection: Collection, filter: &IndexFilter) -> Label {
         self.read(|state| {

@@ -91,7 +91,8 @@ impl Memory {
         self.inner.follower.catch_up().await?;
         let embedding = self
             .query_embedding(&search.query, scope.label, &search.cancel)
-            .await?;
+            .await?
+            .ok();
         let mut filter = IndexFilter::of(scope.user.clone(), visible);
         filter.chat = (!search.global || search.source.is_some()).then(|| Arc::clone(&scope.chat));
         filter.source.clone_from(&search.source);

@@ -1,9 +1,10 @@
 //! Opening the memories over the records of the store.
 
 use crate::config::Configuration;
+use crate::memory::MemoryAuxiliary;
 use crate::{Runtime, RuntimeBuilder, RuntimeError};
 use std::sync::Arc;
-use tidegate_memory::{Embedder, Memory, MemoryBuilder, VectorIndex};
+use tidegate_memory::{Auxiliary, Embedder, Memory, MemoryBuilder, VectorIndex};
 use tidegate_store::Records;
 
 impl RuntimeBuilder {
@@ -47,10 +48,14 @@ impl RuntimeBuilder {
         let records = self.records.clone().ok_or(RuntimeError::Incomplete {
             what: "records for the memories",
         })?;
-        let memory = configured(&self.configuration, records, embedder, index)
-            .open()
-            .await?;
-        Ok(self.memory(Arc::new(memory)))
+        let mut memory = configured(&self.configuration, records, embedder, index);
+        let mut this = self;
+        if !this.auxiliary.is_empty() {
+            let auxiliary = Arc::new(MemoryAuxiliary::default());
+            memory = memory.auxiliary(Arc::clone(&auxiliary) as Arc<dyn Auxiliary>);
+            this.memory_auxiliary = Some(auxiliary);
+        }
+        Ok(this.memory(Arc::new(memory.open().await?)))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Turn;
 use super::compact::{now_ms, renumbered};
 use super::output::Refused;
+use super::recall::FromMemory;
 use crate::{RuntimeError, Session, Signal, TurnOptions, TurnReport, notes};
 use std::sync::Arc;
 use tidegate_core::Outcome;
@@ -66,7 +67,7 @@ impl<'a> Turn<'a> {
         let mut riders = this.riders(number).await?;
         raised |= riders.raised;
         let taken = std::mem::take(&mut riders.taken);
-        let (context, entry, mut writes) = match this.build(message, label, riders).await? {
+        let (context, entry, mut writes) = match this.build(message, label, riders, number).await? {
             Built::Context {
                 context,
                 entry,
@@ -164,6 +165,7 @@ impl<'a> Turn<'a> {
         message: UserMessage,
         label: Label,
         riders: Riders,
+        number: u32,
     ) -> Result<Built, RuntimeError> {
         let session = &*self.session;
         let input = TurnInput {
@@ -197,7 +199,7 @@ impl<'a> Turn<'a> {
             Err(error) => return Err(error.into()),
         };
         let (mut writes, mut summed_up) = (Vec::new(), None);
-        let mut recalled = Some(riders.recalled);
+        let mut recalled = riders.recalled;
         let mut entry = None;
         while let Some(need) = builder.need() {
             match need {
@@ -227,8 +229,16 @@ impl<'a> Turn<'a> {
                         Err(error) => return Err(error.into()),
                     }
                 }
-                Need::Hooks { .. } => builder.hooked(Vec::new())?,
-                Need::Recall { .. } => builder.recalled(recalled.take().unwrap_or_default())?,
+                Need::Hooks { user_message, .. } => {
+                    let query = tidegate_message::joined_text(user_message);
+                    let FromMemory {
+                        recalled: found,
+                        notes,
+                    } = self.recall(&query, number).await;
+                    recalled.extend(found);
+                    builder.hooked(notes)?;
+                }
+                Need::Recall { .. } => builder.recalled(std::mem::take(&mut recalled))?,
                 // Whoever asked for the context stores it, together with the machine, before anything else.
                 Need::Store { entry: composed } => {
                     entry = Some(Arc::clone(composed));

@@ -13,6 +13,7 @@ mod conversation;
 mod events;
 mod failing_store;
 mod labels;
+mod memory;
 mod notes;
 mod own_files;
 mod prefix;

@@ -125,8 +125,8 @@ impl Commit<'_> {
                 self.undo_in(id, move |session| session.content.rest = before);
                 Ok(())
             }
-            // Everything is looked at.
-            Write::IndexMessages(_) => Ok(()),
+            // Everything is looked at; and nothing is saved here to be searched.
+            Write::IndexMessages(_) | Write::PurgeContext(_) => Ok(()),
             Write::EraseSession(id) => self.erase(id),
         }
     }

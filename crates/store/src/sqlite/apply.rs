@@ -1,6 +1,6 @@
 //! The writes of one commit, inside the transaction that the writer opened.
 
-use super::erase::{erase, make_readable};
+use super::erase::{erase, make_readable, purge_context};
 use super::failure::Failure;
 use super::rows::{body_columns, source, to_json};
 use super::session::OpenSession;
@@ -111,6 +111,10 @@ impl Commit<'_> {
                 segments::rest(connection, self.session(*session)?.number, *rest)
             }
             Write::IndexMessages(session) => search::bring_up_to_date(self.connection, *session),
+            Write::PurgeContext(session) => {
+                let connection = self.connection;
+                purge_context(connection, self.any_session(*session)?.number)
+            }
             Write::EraseSession(session) => self.erase(*session),
         }
     }

@@ -3,15 +3,16 @@
 //! What content the events that stay could tell is hashed, with a key of this file.
 
 use super::failure::Failure;
+use super::memory_apply;
 use super::rows::{Lenient, taint, to_json};
 use super::session::OpenSession;
-use crate::SessionState;
 use crate::content_hash::ContentHash;
+use crate::{RecordWrite, SessionState};
 use rusqlite::{Connection, OptionalExtension};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use tidegate_message::{ToolSpec, Usage};
-use tidegate_policy::{SessionId, Taint};
+use tidegate_policy::{SessionId, Taint, UserId};
 
 /// Up to which size (256 MiB) a file is written anew by way of memory, not of a temporary file.
 const MOST_PAGES_IN_MEMORY: i64 = 65_536;
@@ -38,6 +39,7 @@ pub(crate) fn erase(connection: &Connection, session: &mut OpenSession) -> Resul
     ] {
         connection.execute(statement, [session.number])?;
     }
+    purge_context(connection, session.number)?;
     hash_events(connection, session.number, &hashes)?;
     session.state = SessionState::Erased;
     session.entries = 0;
@@ -51,6 +53,18 @@ pub(crate) fn erase(connection: &Connection, session: &mut OpenSession) -> Resul
         "INSERT OR REPLACE INTO meta (name, value) VALUES ('erased', 1)",
         [],
     )?;
+    Ok(())
+}
+
+/// Erases what was saved to be searched in the session.
+pub(crate) fn purge_context(connection: &Connection, session: i64) -> Result<(), Failure> {
+    let mut select = connection.prepare_cached("SELECT id, user FROM sessions WHERE number = ?1")?;
+    let (chat, user): (String, String) = select.query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let purge = RecordWrite::PurgeChat {
+        user: UserId::new(user),
+        chat: chat.into(),
+    };
+    memory_apply::apply(connection, &[purge])?;
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use crate::common::*;
 use std::path::{Path, PathBuf};
 use tidegate_message::{
     ApprovalDecision, BreakCause, BrokenPart, CompactionTrigger, EventKind, FinishReason, Limit,
-    ResultStatus, SummaryBy, Tier, TurnStatus, Unavailable, Usage, Warning,
+    MemoryTrouble, RecalledItem, ResultStatus, SummaryBy, Tier, TurnStatus, Unavailable, Usage, Warning,
 };
 use tidegate_policy::{
     ApprovalId, CallId, Classification, Decision, Evaluation, FlowKind, Label, Origin, RuleId, RuleOutcome,
@@ -204,6 +204,18 @@ fn every_kind() -> Vec<EventKind> {
             memory: marked("ferry").as_str().into(),
             from: Label::trusted(Classification::Confidential),
             to: Label::BOTTOM,
+        },
+        EventKind::MemoryRecalled {
+            memories: vec![RecalledItem {
+                memory: marked("886313e1"),
+                label: Label::BOTTOM,
+            }],
+            left_out: 2,
+            words_alone: Some(MemoryTrouble::NotCleared),
+        },
+        EventKind::MemoryUnavailable {
+            class: MemoryTrouble::TimedOut,
+            message: marked("too slow"),
         },
         EventKind::TurnFinished {
             status: TurnStatus::Error,

@@ -1,0 +1,421 @@
+//! Memories that an observer may not see have no influence on what it may: not on what is recalled at the beginning of
+//! a turn, not on searches, indexes, counts, scores, merges, errors, nor on what a remote embedder is sent.
+//!
+//! Which memories there are, how many, what they say, and what the sessions above the observer do with theirs is
+//! chance above the observer's level. The session texts are left out here: their search tells ids of sessions, which are
+//! random; `tidegate-memory` tests that for itself.
+
+use crate::inputs::Inputs;
+use crate::projection::Projection;
+use crate::run::{StoreKind, labelled, users};
+use crate::watched::{CancelPlan, Watched};
+use std::sync::{Arc, Mutex};
+use tidegate_memory::{
+    EmbedWork, Embedder, EmbedderError, Embedding, HashedEmbedder, Memory, NewMemory, Recall, Scope,
+};
+use tidegate_message::{ModelId, ProviderId, Tier};
+use tidegate_policy::Classification::{self, Confidential, Internal, Public, Restricted};
+use tidegate_policy::{Integrity, Label, UserId};
+use tidegate_runtime::config::Configuration;
+use tidegate_runtime::{Runtime, SessionRequest, TurnOptions, Which};
+use tidegate_store::{
+    BoxFuture, Change, ChunkQuery, ChunkRecord, Durability, Item, MemoryQuery, MemoryRecord, MemoryRecords,
+    MemoryStore, MemoryVersion, ModelRecord, PointId, RecordWrite, Records, RecordsCommit, RecordsStatistics,
+    ResourceRecord, SourceQuery, SourceRecord, SqliteStore, Store, StoreError, UnstagedQuery,
+};
+use tidegate_testing::HashingModel;
+use tidegate_tools::{Cancel, NeverCancelled};
+
+/// Seeds whose pairs are compared.
+const SEEDS: u64 = 16;
+
+/// How many seeds a mutant has to survive to be called missed.
+const TRIES: u64 = 40;
+
+/// Who takes a turn, in which session, with a task of which level.
+const TURNS: [(&str, &str, Classification); 8] = [
+    ("vera-1", "vera", Public),
+    ("carl-1", "carl", Confidential),
+    ("ines-1", "ines", Public),
+    ("paul-1", "paul", Public),
+    ("vera-2", "vera", Internal),
+    ("vera-3", "vera", Public),
+    ("ines-2", "ines", Internal),
+    ("paul-1", "paul", Public),
+];
+
+/// A protection that is taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mutant {
+    /// Everything that is read from the records is PUBLIC and TRUSTED.
+    LabelsForgotten,
+    /// The remote embedder is believed to be cleared for everything.
+    EmbedderNotJudged,
+}
+
+/// An embedder at a place of level INTERNAL, and what it was sent.
+struct WatchedEmbedder {
+    inner: HashedEmbedder,
+    believed: Classification,
+    received: Arc<Mutex<Vec<String>>>,
+}
+
+impl Embedder for WatchedEmbedder {
+    fn model(&self) -> &ModelRecord {
+        self.inner.model()
+    }
+
+    fn clearance(&self) -> Classification {
+        self.believed
+    }
+
+    fn most_tokens(&self) -> usize {
+        self.inner.most_tokens()
+    }
+
+    fn count_tokens(&self, text: &str) -> usize {
+        self.inner.count_tokens(text)
+    }
+
+    fn embed_documents(
+        &self,
+        texts: Vec<String>,
+        work: EmbedWork,
+    ) -> BoxFuture<'_, Result<Vec<Embedding>, EmbedderError>> {
+        self.received.lock().unwrap().extend(texts.iter().cloned());
+        self.inner.embed_documents(texts, work)
+    }
+
+    fn embed_query(&self, text: String, work: EmbedWork) -> BoxFuture<'_, Result<Embedding, EmbedderError>> {
+        self.received.lock().unwrap().push(text.clone());
+        self.inner.embed_query(text, work)
+    }
+}
+
+/// Records that have forgotten their labels.
+struct Unlabelled(Arc<dyn Records>);
+
+fn public(mut memory: MemoryRecord) -> MemoryRecord {
+    memory.label = Label::BOTTOM;
+    memory
+}
+
+impl Records for Unlabelled {
+    fn write(&self, writes: Vec<RecordWrite>) -> BoxFuture<'_, Result<RecordsCommit, StoreError>> {
+        self.0.write(writes)
+    }
+
+    fn memories(&self, query: MemoryQuery) -> BoxFuture<'_, Result<Vec<MemoryRecord>, StoreError>> {
+        Box::pin(async move {
+            let found = self.0.memories(query).await?;
+            Ok(found.into_iter().map(public).collect())
+        })
+    }
+
+    fn history(&self, id: PointId) -> BoxFuture<'_, Result<Vec<MemoryVersion>, StoreError>> {
+        self.0.history(id)
+    }
+
+    fn chunks(&self, query: ChunkQuery) -> BoxFuture<'_, Result<Vec<ChunkRecord>, StoreError>> {
+        self.0.chunks(query)
+    }
+
+    fn memory_sources(&self, query: SourceQuery) -> BoxFuture<'_, Result<Vec<SourceRecord>, StoreError>> {
+        self.0.memory_sources(query)
+    }
+
+    fn resources(&self, query: SourceQuery) -> BoxFuture<'_, Result<Vec<ResourceRecord>, StoreError>> {
+        self.0.resources(query)
+    }
+
+    fn model(&self) -> BoxFuture<'_, Result<Option<ModelRecord>, StoreError>> {
+        self.0.model()
+    }
+
+    fn unstaged(&self, query: UnstagedQuery) -> BoxFuture<'_, Result<Vec<Item>, StoreError>> {
+        self.0.unstaged(query)
+    }
+
+    fn mark<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
+        self.0.mark(name)
+    }
+
+    fn changes(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Change>, StoreError>> {
+        Box::pin(async move {
+            let mut changes = self.0.changes(after, limit).await?;
+            for change in &mut changes {
+                if let Some(Item::Memory(memory)) = &mut change.item {
+                    memory.label = Label::BOTTOM;
+                }
+            }
+            Ok(changes)
+        })
+    }
+
+    fn statistics(&self) -> BoxFuture<'_, Result<RecordsStatistics, StoreError>> {
+        self.0.statistics()
+    }
+}
+
+fn configuration(recall: Recall) -> Configuration {
+    let mut configuration = Configuration::default();
+    configuration.agent.max_rounds = 4;
+    configuration.policy.clearance = Restricted;
+    configuration.policy.bumpers = false;
+    configuration.memory.recall = recall;
+    configuration.memory.recall_limit = 3;
+    // On a busy machine it is not to depend on how fast it is.
+    configuration.memory.recall_timeout_ms = 600_000;
+    users(&mut configuration);
+    configuration
+}
+
+/// What was there before the first turn: of each user and label some memories, above the observer by chance.
+async fn fill(memory: &Memory, inputs: Inputs) {
+    let cancel: Arc<dyn Cancel> = Arc::new(NeverCancelled);
+    for user in ["vera", "carl", "ines", "paul"] {
+        for level in [Public, Internal, Confidential, Restricted] {
+            for integrity in [Integrity::Trusted, Integrity::Untrusted] {
+                let name = format!("memories {user} {level} {integrity}");
+                for number in 0..inputs.chance(level, &name).usize(..3) {
+                    let what = format!("{name} {number}");
+                    let scope = Scope {
+                        user: UserId::new(user),
+                        chat: "before".into(),
+                        label: Label::new(level, integrity),
+                        clearance: Restricted,
+                    };
+                    let mut chance = inputs.chance(level, &format!("{what} form"));
+                    let group = ["alignment profile", "learned hypotheses"][chance.usize(..2)];
+                    let mut new = NewMemory::new(group, inputs.text(level, &what));
+                    new.importance = chance.u8(1..=5);
+                    // The same names at all levels: nobody is to learn of the others.
+                    new.memory_id = Some(["main", "a note", "ann"][chance.usize(..3)].into());
+                    memory.remember(&scope, new, &cancel).await.unwrap();
+                }
+            }
+        }
+    }
+}
+
+async fn run(inputs: Inputs, kind: StoreKind, mutant: Option<Mutant>) -> Projection {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, records): (Arc<dyn Store>, Arc<dyn Records>) = match kind {
+        StoreKind::Memory => (Arc::new(MemoryStore::new()), Arc::new(MemoryRecords::new())),
+        StoreKind::Sqlite => {
+            let file = folder.path().join("tidegate.db");
+            let store = Arc::new(SqliteStore::open(file, Durability::Process).unwrap());
+            (Arc::clone(&store) as _, store)
+        }
+    };
+    let used: Arc<dyn Records> = match mutant {
+        Some(Mutant::LabelsForgotten) => Arc::new(Unlabelled(Arc::clone(&records))),
+        _ => Arc::clone(&records),
+    };
+    let embedded = Arc::new(Mutex::new(Vec::new()));
+    let embedder = WatchedEmbedder {
+        inner: HashedEmbedder::new(),
+        believed: match mutant {
+            Some(Mutant::EmbedderNotJudged) => Restricted,
+            _ => Internal,
+        },
+        received: Arc::clone(&embedded),
+    };
+    let recall = if inputs.seed % 2 == 0 {
+        Recall::AtOrBelow
+    } else {
+        Recall::Escalate
+    };
+    let configuration = configuration(recall);
+    let memory = Memory::builder(used, Arc::new(embedder))
+        .settings(configuration.memory.for_library())
+        .clock(|| 1_790_000_000_000)
+        .open()
+        .await
+        .unwrap();
+    fill(&memory, inputs).await;
+    let received = Arc::new(Mutex::new(Vec::new()));
+    let runtime = build(inputs, store.clone(), memory, configuration, &received);
+
+    let mut seen = Projection::default();
+    for (number, (session, user, level)) in TURNS.into_iter().enumerate() {
+        let mut request =
+            SessionRequest::new(Which::Named(session.parse().unwrap())).workspace(folder.path());
+        request.user = UserId::new(user);
+        let mut session = runtime.session(request).await.unwrap();
+        let task = format!(
+            "Remember what there is, and search for main. {}",
+            inputs.text(level, &format!("task {number}"))
+        );
+        let options = TurnOptions {
+            level,
+            ..TurnOptions::default()
+        };
+        let report = session.run(task, options).await.unwrap();
+        if report.label.can_flow_to(inputs.observer) {
+            let line = format!(
+                "{:?} {:?} {:?} {}",
+                report.status, report.answer, report.error, report.label
+            );
+            seen.add(format!("answer {number:02}"), [line]);
+        }
+    }
+    seen.add_rows(&*store, inputs.observer).await;
+    add_memories(&mut seen, &*records, inputs.observer).await;
+    if Internal.can_flow_to(inputs.observer) {
+        seen.add("embedded", embedded.lock().unwrap().drain(..));
+    }
+    let received = received.lock().unwrap();
+    let wire = received
+        .iter()
+        .filter(|(level, _): &&(Classification, String)| level.can_flow_to(inputs.observer));
+    seen.add("requests", wire.map(|(_, bytes)| bytes.clone()));
+    seen
+}
+
+/// The rows up to `level`, without the ids of sessions.
+async fn add_memories(seen: &mut Projection, records: &dyn Records, level: Classification) {
+    let memories = records.memories(MemoryQuery::default()).await.unwrap();
+    for memory in memories
+        .into_iter()
+        .filter(|memory| memory.label.can_flow_to(level))
+    {
+        let row = format!(
+            "{} {} {} {} {:?} {} {:?} {:?} {} {} {} {:?}",
+            memory.id,
+            memory.user,
+            memory.memory_id,
+            memory.artifact_name,
+            memory.fact,
+            memory.importance,
+            memory.tags,
+            memory.state,
+            memory.version,
+            memory.created_ms,
+            memory.expires_ms,
+            memory.vectors.is_some(),
+        );
+        let history = records.history(memory.id).await.unwrap();
+        let history: Vec<String> = history.into_iter().map(|version| version.fact).collect();
+        seen.add("memories", [format!("{row} {history:?}")]);
+    }
+}
+
+fn build(
+    inputs: Inputs,
+    store: Arc<dyn Store>,
+    memory: Memory,
+    configuration: Configuration,
+    received: &Arc<Mutex<Vec<(Classification, String)>>>,
+) -> Runtime {
+    let mut builder = Runtime::builder()
+        .store(store)
+        .configuration(configuration)
+        .without_file_tools()
+        .memory(Arc::new(memory));
+    for (name, label) in [
+        ("feed", Label::untrusted(Public)),
+        ("ledger", Label::trusted(Internal)),
+        ("vault", Label::untrusted(Confidential)),
+    ] {
+        builder = builder.tool(labelled(inputs, name, label).shared());
+    }
+    for (name, level) in [("remote", Internal), ("local", Restricted)] {
+        let model = HashingModel::new(name, inputs.seed)
+            .values(["main", "a note", "ann", "alignment profile", "learned hypotheses"])
+            .without(["current_time", "search_sessions_context"])
+            // What runs at once may be embedded in any order.
+            .most_calls(1)
+            .rounds(6);
+        let provider = Watched {
+            model,
+            level,
+            observer: inputs.observer,
+            plan: Arc::new(Mutex::new(CancelPlan::default())),
+            received: Arc::clone(received),
+        };
+        builder = builder.provider(Arc::new(provider), level, 8);
+    }
+    let model = |provider: &str| ModelId::new(ProviderId::new(provider), "m");
+    builder
+        .tier(Tier::Lite, vec![model("remote"), model("local")])
+        .tier(Tier::Flash, vec![model("local")])
+        .build()
+        .unwrap()
+}
+
+fn observe(inputs: Inputs, kind: StoreKind, mutant: Option<Mutant>) -> Projection {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(run(inputs, kind, mutant))
+}
+
+fn difference(
+    seed: u64,
+    observer: Classification,
+    kind: StoreKind,
+    mutant: Option<Mutant>,
+) -> Option<String> {
+    let [one, other] = [1, 2].map(|variant| {
+        let inputs = Inputs {
+            seed,
+            observer,
+            variant,
+        };
+        observe(inputs, kind, mutant)
+    });
+    one.difference(&other)
+}
+
+#[test]
+fn the_same_memories_make_the_same_run_in_which_they_are_written_recalled_and_found() {
+    let mut kinds = std::collections::BTreeSet::new();
+    let mut recalled = 0;
+    for seed in 0..6 {
+        let inputs = Inputs {
+            seed,
+            observer: Restricted,
+            variant: 1,
+        };
+        let [one, again] = [(); 2].map(|()| observe(inputs, StoreKind::Memory, None));
+        assert_eq!(one.difference(&again), None, "seed {seed}");
+        kinds.extend(one.kinds().map(str::to_owned));
+        recalled += one.count("memory.recalled");
+    }
+    for kind in [
+        "answer", "embedded", "entries", "events", "memories", "requests", "session",
+    ] {
+        assert!(kinds.contains(kind), "{kind} {kinds:?}");
+    }
+    assert!(recalled > 10, "{recalled}");
+}
+
+#[test]
+fn memories_above_an_observer_have_no_influence_on_what_it_sees() {
+    for kind in [StoreKind::Memory, StoreKind::Sqlite] {
+        let seeds = match kind {
+            StoreKind::Memory => SEEDS,
+            StoreKind::Sqlite => SEEDS / 4,
+        };
+        for seed in 0..seeds {
+            for observer in [Public, Internal, Confidential] {
+                let found = difference(seed, observer, kind, None);
+                assert_eq!(found, None, "{kind:?}, seed {seed}, seen from {observer}");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_missing_protection_of_the_memories_is_noticed() {
+    for mutant in [Mutant::LabelsForgotten, Mutant::EmbedderNotJudged] {
+        let found = (0..TRIES).find_map(|seed| {
+            [Public, Internal, Confidential]
+                .into_iter()
+                .find_map(|observer| difference(seed, observer, StoreKind::Memory, Some(mutant)))
+        });
+        assert!(found.is_some(), "no run showed that {mutant:?} is missing");
+    }
+}
