@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tidegate_memory::{Embedder, HashedEmbedder, Memory, Period, Recall, Scope};
 use tidegate_policy::{Classification, Label, SessionId, UserId};
 use tidegate_runtime::config::{EmbedderChoice, LOCAL_USER, Loaded};
-use tidegate_runtime::{DataFolder, Runtime, RuntimeBuilder};
+use tidegate_runtime::{DataFolder, MemoryJobs, Runtime, RuntimeBuilder};
 use tidegate_store::{ModelRecord, Records, Store};
 
 /// The memories with the owner before them.
@@ -184,6 +184,18 @@ pub(crate) async fn embedder_named(
         recorded: None,
     };
     Ok(circumstances.pick(choice).await?.embedder)
+}
+
+/// Ends the jobs of the memories, if they run. What the index could not make durable is caught up by the next program.
+pub(crate) async fn stopped(jobs: Option<MemoryJobs>) {
+    if let Some(jobs) = jobs
+        && let Err(error) = jobs.stop().await
+    {
+        tracing::warn!(
+            error = output::with_causes(&error.into()),
+            "the index could not be flushed"
+        );
+    }
 }
 
 /// Says that the index is not used, where one is configured.

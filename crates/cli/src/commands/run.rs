@@ -9,6 +9,7 @@ use crate::args::{Global, RunArgs};
 use crate::environment;
 use crate::exit::Exit;
 use crate::interrupts::Interrupts;
+use crate::memory;
 use crate::output;
 use anyhow::Context as _;
 use std::io::{self, IsTerminal as _, Read as _};
@@ -51,10 +52,13 @@ pub(crate) async fn run(global: &Global, args: RunArgs) -> anyhow::Result<Exit> 
         approver: approver.as_ref().map(|approver| approver as &dyn Approver),
         steering: None,
     };
+    let jobs = runtime.start_memory_jobs();
     let report = match task {
-        Some(task) => session.run(task, options).await?,
-        None => session.resume(options).await?,
+        Some(task) => session.run(task, options).await,
+        None => session.resume(options).await,
     };
+    memory::stopped(jobs).await;
+    let report = report?;
     let shown = if global.json {
         output::json(&report)
     } else {
