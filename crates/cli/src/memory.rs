@@ -3,7 +3,9 @@
 mod embedder;
 mod index;
 
-pub(crate) use embedder::{Circumstances, Picked, models_folder};
+pub(crate) use embedder::Circumstances;
+#[cfg(feature = "embed")]
+pub(crate) use embedder::{models_folder, off_thread};
 pub(crate) use index::pick as pick_index;
 
 use crate::args::{Global, PeriodArgs};
@@ -14,8 +16,8 @@ use std::sync::Arc;
 use tidegate_memory::{Embedder, HashedEmbedder, Memory, Period, Recall, Scope};
 use tidegate_policy::{Classification, Label, SessionId, UserId};
 use tidegate_runtime::config::{EmbedderChoice, LOCAL_USER, Loaded};
-use tidegate_runtime::{DataFolder, Runtime, RuntimeBuilder};
-use tidegate_store::{Records, Store};
+use tidegate_runtime::{DataFolder, MemoryJobs, Runtime, RuntimeBuilder};
+use tidegate_store::{ModelRecord, Records, Store};
 
 /// The memories with the owner before them.
 pub(crate) struct OwnerMemory {
@@ -100,6 +102,18 @@ pub(crate) fn records(global: &Global) -> anyhow::Result<Opened> {
     })
 }
 
+/// The model that the records were embedded with; none before the first memory. Makes no store where there is none.
+pub(crate) async fn recorded_model(
+    loaded: &Loaded,
+    data: &DataFolder,
+) -> anyhow::Result<Option<ModelRecord>> {
+    let configuration = &loaded.configuration;
+    if !Runtime::store_file(configuration, data).exists() {
+        return Ok(None);
+    }
+    Ok(Runtime::open_records(configuration, data)?.model().await?)
+}
+
 /// Opens the memories over these records with this embedder.
 pub(crate) async fn open_with(opened: Opened, embedder: Arc<dyn Embedder>) -> anyhow::Result<OwnerMemory> {
     let mut configuration = opened.loaded.configuration.clone();
@@ -170,6 +184,18 @@ pub(crate) async fn embedder_named(
         recorded: None,
     };
     Ok(circumstances.pick(choice).await?.embedder)
+}
+
+/// Ends the jobs of the memories, if they run. What the index could not make durable is caught up by the next program.
+pub(crate) async fn stopped(jobs: Option<MemoryJobs>) {
+    if let Some(jobs) = jobs
+        && let Err(error) = jobs.stop().await
+    {
+        tracing::warn!(
+            error = output::with_causes(&error.into()),
+            "the index could not be flushed"
+        );
+    }
 }
 
 /// Says that the index is not used, where one is configured.

@@ -1,5 +1,6 @@
 //! Progress bars, for what takes over a second.
 
+use crate::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};
 
@@ -35,6 +36,11 @@ impl Progress {
     pub(crate) fn done(&self, done: u64) {
         self.bar.set_position(done);
         self.show_when_due();
+    }
+
+    /// Tells something on standard error, above the bar.
+    pub(crate) fn aside(&self, line: &str) {
+        self.bar.suspend(|| output::aside(line));
     }
 
     /// Nothing is known but that it goes on.

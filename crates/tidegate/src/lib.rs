@@ -64,7 +64,9 @@ pub use tidegate_tools as tools;
 
 /// What a first program needs.
 pub mod prelude {
-    pub use tidegate_memory::{Embedder, HashedEmbedder, Memory, MemorySearch, NewMemory, Scope, VectorIndex};
+    pub use tidegate_memory::{
+        Embedder, HashedEmbedder, Memory, MemorySearch, NewMemory, Scope, VectorIndex,
+    };
     pub use tidegate_message::{ModelId, ModelPolicy, ProviderId, Tier, TurnStatus};
     pub use tidegate_policy::{Classification, Integrity, Label, Role, SessionName};
     pub use tidegate_providers::{OpenAi, OpenAiConfig, Provider, Scripted, ScriptedReply};

@@ -17,6 +17,9 @@ fn the_tour_runs_to_its_end_and_claims_what_it_did() {
         "the process is killed",
         "going on where the turn was interrupted",
         "✓ write_file confidential/summary.md",
+        "✓ update_meta_artifact",
+        "⟲ 1 recalled (CONFIDENTIAL",
+        "I do not know.",
         "What to try next",
     ] {
         assert!(ended.out.contains(text), "{text:?} is not in\n{}", ended.out);
@@ -30,7 +33,7 @@ fn the_tour_runs_to_its_end_and_claims_what_it_did() {
         assert!(!tried_out.out.is_empty(), "{line}");
         tried += 1;
     }
-    assert_eq!(tried, 4);
+    assert_eq!(tried, 5);
 }
 
 #[test]
@@ -50,6 +53,9 @@ fn the_tour_stays_in_its_folder_whatever_the_users_variables_are() {
     assert_eq!(told["resumed"], true);
     assert_eq!(told["tool_calls"], 8);
     assert_eq!(told["refused"].as_array().unwrap().len(), 2);
+    assert_eq!(told["memory"]["label"]["classification"], "CONFIDENTIAL");
+    assert_eq!(told["memory"]["recalled"], true);
+    assert_eq!(told["memory"]["kept"], true);
     assert_eq!(
         told["written"],
         serde_json::json!(["public/news.md", "confidential/summary.md"])

@@ -10,6 +10,7 @@ use crate::args::{ChatArgs, Global};
 use crate::environment;
 use crate::exit::Exit;
 use crate::interrupts::{Interruption, Interrupts};
+use crate::memory;
 use crate::output;
 use crate::terminal::Saved;
 use command::{Command, Line};
@@ -58,7 +59,10 @@ pub(crate) async fn run(global: &Global, args: ChatArgs) -> anyhow::Result<Exit>
         approver: environment::is_attended(global).then(TerminalApprover::default),
         last: Exit::Ok,
     };
-    chat.go_on(session).await
+    let jobs = chat.runtime.start_memory_jobs();
+    let ended = chat.go_on(session).await;
+    memory::stopped(jobs).await;
+    ended
 }
 
 /// A chat. The session is handed on from step to step: changing it means opening it anew.

@@ -1,5 +1,7 @@
 //! `tidegate demo`: the offline tour. Every component is real but the model.
 
+mod memory;
+
 use super::tour::{Child, Line};
 use crate::args::{DemoArgs, Global};
 use crate::exit::Exit;
@@ -51,6 +53,7 @@ struct Shown {
     written: Vec<&'static str>,
     events: usize,
     answer: String,
+    memory: memory::ShownMemory,
 }
 
 pub(crate) async fn run(global: &Global, args: &DemoArgs) -> anyhow::Result<Exit> {
@@ -90,6 +93,8 @@ pub(crate) async fn run(global: &Global, args: &DemoArgs) -> anyhow::Result<Exit
     child.forward_until(!global.json, |_| false)?;
     let answer = child.finish()?;
 
+    memory::play(&folder, &workspace, !global.json, say)?;
+
     let shown = look_back(&folder, workspace, data, answer).await?;
     if global.json {
         output::json(&shown)?;
@@ -122,6 +127,9 @@ fn prepare(args: &DemoArgs) -> anyhow::Result<PathBuf> {
     };
     write(folder.join("scenario.toml"), SCENARIO)?;
     write(folder.join("tidegate.toml"), CONFIGURATION)?;
+    for (name, script) in memory::files() {
+        write(folder.join(name), script)?;
+    }
     for (name, text) in FILES {
         write(folder.join("workspace").join(name), text)?;
     }
@@ -174,7 +182,9 @@ async fn look_back(
         written == ["public/news.md", "confidential/summary.md"],
         "unexpected files: {written:?}"
     );
+    let memory = memory::look_back(&DataFolder::new(&data)).await?;
     Ok(Shown {
+        memory,
         folder: folder.display().to_string(),
         workspace: workspace.display().to_string(),
         data_folder: data.display().to_string(),
@@ -216,6 +226,7 @@ fn sum_up(shown: &Shown) -> anyhow::Result<()> {
     (integrity-by-value), and what was read under confidential/ may not be written to public/ (no-write-down).
     Neither public/mirror.md nor public/summary.md exists.
   - A process killed and resumed: nothing lost, nothing done twice, {} events recorded.
+  - A memory ({}) written in one session, recalled in another that may see it, and not in one that may not.
 
 Where it lies
   files  {}
@@ -226,10 +237,12 @@ What to try next
   {program} {options} events --kind flow
   {program} {options} policy explain {}
   {program} {options} sessions show {SESSION}
+  {program} {options} memory search board
   With a real model: write a tidegate.toml (see README.md), then: {program} run \"what is in this folder?\"
   When you are done: rm -r {}",
         shown.tool_calls,
         shown.events,
+        shown.memory.label,
         shown.workspace,
         shown.data_folder,
         shown.explain,

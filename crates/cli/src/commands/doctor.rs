@@ -2,6 +2,7 @@
 
 mod component;
 mod configured;
+mod memory;
 mod system;
 
 use crate::args::Global;
@@ -36,6 +37,7 @@ pub(crate) async fn run(global: &Global) -> anyhow::Result<Exit> {
     components.extend(configured::providers(&loaded, &data).await);
     components.push(configured::tiers(&loaded));
     components.push(configured::user(&loaded));
+    components.extend(memory::components(&loaded, &data).await);
     components.push(system::confinement().await);
     components.push(system::terminal());
 

@@ -9,6 +9,7 @@ use crate::args::{Global, RunArgs};
 use crate::environment;
 use crate::exit::Exit;
 use crate::interrupts::Interrupts;
+use crate::memory;
 use crate::output;
 use anyhow::Context as _;
 use std::io::{self, IsTerminal as _, Read as _};
@@ -57,6 +58,7 @@ pub(crate) async fn run(global: &Global, args: RunArgs) -> anyhow::Result<Exit> 
         attachments: args.attach,
         ..TurnOptions::default()
     };
+    let jobs = runtime.start_memory_jobs();
     let report = match schema {
         Some(schema) => {
             let task = match (task, args.answer) {
@@ -64,14 +66,17 @@ pub(crate) async fn run(global: &Global, args: RunArgs) -> anyhow::Result<Exit> 
                 (None, Some(answer)) => StructuredTask::Answer(args.question, answer),
                 (None, None) => StructuredTask::Resume,
             };
-            session.run_structured(task, &schema, options).await?.report
+            let structured = session.run_structured(task, &schema, options).await;
+            structured.map(|structured| structured.report)
         }
         None => match (task, args.answer) {
-            (Some(task), _) => session.run(task, options).await?,
-            (None, Some(answer)) => session.answer(args.question, answer, options).await?,
-            (None, None) => session.resume(options).await?,
+            (Some(task), _) => session.run(task, options).await,
+            (None, Some(answer)) => session.answer(args.question, answer, options).await,
+            (None, None) => session.resume(options).await,
         },
     };
+    memory::stopped(jobs).await;
+    let report = report?;
     let shown = if global.json {
         output::json(&report)
     } else {

@@ -1,0 +1,134 @@
+//! Models: listing, fetching, trying; evaluation; what doctor says.
+
+use crate::harness::Home;
+use crate::remembering;
+use serde_json::Value;
+
+fn doctor(home: &Home, name: &str) -> Value {
+    let ended = home.run(["doctor", "--json"]);
+    let report = ended.json();
+    let components = report["components"].as_array().unwrap();
+    let found = components.iter().find(|component| component["component"] == name);
+    found
+        .unwrap_or_else(|| panic!("{name} is not in {report:#}"))
+        .clone()
+}
+
+#[test]
+fn without_a_model_hashed_words_are_used_and_that_is_told() {
+    let home = remembering(&[("ferry", "PUBLIC", "The early ferry it is.")]);
+    home.run(["memory", "search", "ferry"])
+        .code(0)
+        .says(["hashed", "tidegate models fetch minilm"]);
+    let embedder = doctor(&home, "embedder");
+    assert_eq!(embedder["state"], "warn");
+    assert!(
+        embedder["about"].as_str().unwrap().contains("hashed"),
+        "{embedder:#}"
+    );
+    assert!(
+        embedder["todo"].as_str().unwrap().contains("models fetch minilm"),
+        "{embedder:#}"
+    );
+    assert_eq!(doctor(&home, "memory index")["state"], "ok");
+    let tested = home.json(["models", "test", "--json"]);
+    assert_eq!(tested["model"], "hashed-ngrams-1");
+}
+
+#[test]
+fn models_that_can_be_fetched_are_listed() {
+    let home = Home::answering("done");
+    let report = home.json(["models", "list", "--json"]);
+    let models = report["models"].as_array().unwrap();
+    for (name, dimension) in [("minilm", 384), ("bge-m3", 1024)] {
+        let model = models.iter().find(|model| model["name"] == name).unwrap();
+        assert_eq!(model["state"], "can_be_fetched");
+        assert_eq!(model["dimension"], dimension);
+    }
+    let text = home.run(["models", "list"]).code(0).out;
+    assert!(text.contains("tidegate models fetch NAME"), "{text}");
+    home.run(["models", "fetch", "no-such-model"])
+        .code(1)
+        .says(["no-such-model"]);
+    home.run(["models", "test", "minilm"])
+        .code(1)
+        .says(["there is no model \"minilm\"", "tidegate models fetch minilm"]);
+}
+
+#[test]
+fn a_configured_model_that_is_not_there_is_an_error_with_the_way_out() {
+    let home = Home::answering("done");
+    let before = home.read("config/tidegate/tidegate.toml");
+    home.configure(&format!("{before}\n[memory]\nembedder = \"minilm\"\n"));
+    for arguments in [["memory", "stats"], ["run", "work"]] {
+        home.run(arguments).code(1).says(["tidegate models fetch minilm"]);
+    }
+    let embedder = doctor(&home, "embedder");
+    assert_eq!(embedder["state"], "fail", "{embedder:#}");
+}
+
+/// Two conversations in which the answers share words with the questions.
+fn conversations() -> String {
+    let mut lines = Vec::new();
+    for conversation in ["a", "b"] {
+        lines.push(
+            serde_json::json!({ "type": "conversation", "id": conversation, "speakers": ["Ann", "Bo"] }),
+        );
+        for turn in 0..40 {
+            lines.push(serde_json::json!({
+                "type": "turn", "conversation": conversation, "id": format!("{conversation}:{turn}"), "session": turn / 10,
+                "time": "2026-01-01T12:00:00", "speaker": if turn % 2 == 0 { "Ann" } else { "Bo" },
+                "text": format!("Object{turn} stands on shelf{} in the {conversation} room.", turn * 7),
+            }));
+        }
+        for turn in [3, 17, 31] {
+            lines.push(serde_json::json!({
+                "type": "question", "conversation": conversation, "category": if turn == 31 { "5" } else { "1" },
+                "text": format!("Where does Object{turn} stand?"), "evidence": [format!("{conversation}:{turn}")],
+            }));
+        }
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn an_evaluation_reports_by_category_and_touches_nothing() {
+    let home = Home::answering("done");
+    home.write("project/talk.jsonl", conversations());
+    for mode in ["hybrid", "lexical", "dense"] {
+        let report = home.json(["eval", "memory", "talk.jsonl", "--mode", mode, "--json"]);
+        assert_eq!(report["embedder"], "hashed-ngrams-1");
+        assert_eq!(report["mode"], mode);
+        assert_eq!((&report["turns"], &report["questions"]), (&80.into(), &6.into()));
+        for key in ["seconds_store", "seconds_query"] {
+            assert!(report[key].is_f64(), "{report:#}");
+        }
+        assert!(report["query_ms"]["p95"].is_f64(), "{report:#}");
+        assert_eq!(report["categories"]["1"]["questions"], 4);
+        assert_eq!(report["categories"]["5"]["questions"], 2);
+        let together = &report["categories_1_4"];
+        assert_eq!(together["questions"], 4);
+        if mode != "dense" {
+            for measure in [
+                "recall_at_5",
+                "recall_at_10",
+                "recall_at_20",
+                "hit_at_10",
+                "ndcg_at_10",
+                "mrr",
+            ] {
+                assert_eq!(together[measure], 100.0, "{mode} {measure}: {report:#}");
+            }
+        }
+    }
+    let text = home.run(["eval", "memory", "talk.jsonl"]).code(0).out;
+    for part in ["80 turns", "recall@10", "1 to 4", "100.0"] {
+        assert!(text.contains(part), "{part:?} is not in:\n{text}");
+    }
+    assert_eq!(home.json(["memory", "stats", "--json"])["chunks"], 0);
+    home.write("project/bad.jsonl", "{\"type\":\"turn\"}\n");
+    home.run(["eval", "memory", "bad.jsonl"]).code(1).says(["line 1"]);
+    home.run(["eval", "memory", "none.jsonl"])
+        .code(1)
+        .says(["cannot read none.jsonl"]);
+}

@@ -1,0 +1,109 @@
+//! Export and import: a round trip that lowers no label.
+
+use crate::harness::Home;
+use crate::{all, found, remembering};
+use std::os::unix::fs::PermissionsExt as _;
+
+const MEMORIES: [(&str, &str, &str); 3] = [
+    ("ferry", "PUBLIC", "The early ferry it is."),
+    ("ferry", "CONFIDENTIAL", "The early ferry carries gold."),
+    ("lamp", "RESTRICTED", "The lamp is \u{1f4a1} \"red\"\nand green."),
+];
+
+#[test]
+fn what_is_exported_is_imported_as_it_was() {
+    let home = remembering(&MEMORIES);
+    let exported = home.run(["memory", "export"]).code(0).out;
+    assert_eq!(exported.lines().count(), 3);
+    let file = home.path("project/memories.jsonl");
+    let told = home.json(["memory", "export", "--output", "memories.jsonl", "--json"]);
+    assert_eq!(told["memories"], 3);
+    assert_eq!(home.read("project/memories.jsonl"), exported);
+    assert_eq!(
+        std::fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    home.run(["memory", "export", "--output", "memories.jsonl"])
+        .code(1)
+        .says(["cannot create"]);
+
+    let other = Home::answering("done");
+    other.write("project/memories.jsonl", &exported);
+    let told = other.json(["memory", "import", "memories.jsonl", "--json"]);
+    assert_eq!((&told["imported"], &told["unchanged"]), (&3.into(), &0.into()));
+    assert_eq!(all(&other), all(&home));
+    assert_eq!(other.run(["memory", "export"]).code(0).out, exported);
+    assert_eq!(found(&other, "lamp red"), ["lamp"]);
+    let again = other.json(["memory", "import", "memories.jsonl", "--json"]);
+    assert_eq!((&again["imported"], &again["unchanged"]), (&0.into(), &3.into()));
+}
+
+#[test]
+fn an_import_lowers_no_label() {
+    let home = remembering(&[("gold", "CONFIDENTIAL", "The ferry carries gold.")]);
+    let exported = home.run(["memory", "export"]).code(0).out;
+    let lowered = exported.replace("CONFIDENTIAL", "PUBLIC");
+    assert_ne!(lowered, exported);
+    home.write("project/lowered.jsonl", &lowered);
+    home.run(["memory", "import", "lowered.jsonl"]).code(1).says([
+        "line 1",
+        "lowers no label",
+        "memory release gold --level PUBLIC",
+        "nothing was imported",
+    ]);
+    assert_eq!(
+        all(&home),
+        [("gold".to_owned(), "CONFIDENTIAL TRUSTED".to_owned())]
+    );
+
+    // Raised it may be, and taken for another's word; but not for the owner's again.
+    home.run([
+        "memory",
+        "import",
+        "lowered.jsonl",
+        "--level",
+        "RESTRICTED",
+        "--untrusted",
+    ])
+    .code(0);
+    assert_eq!(
+        all(&home),
+        [
+            ("gold".to_owned(), "CONFIDENTIAL TRUSTED".to_owned()),
+            ("gold".to_owned(), "RESTRICTED UNTRUSTED".to_owned())
+        ]
+    );
+    home.write(
+        "project/trusted.jsonl",
+        exported.replace("CONFIDENTIAL", "RESTRICTED"),
+    );
+    home.run(["memory", "import", "trusted.jsonl"])
+        .code(1)
+        .says(["lowers no label"]);
+}
+
+#[test]
+fn what_is_no_export_is_refused_whole() {
+    let home = remembering(&[]);
+    let line = {
+        let other = remembering(&[("a", "PUBLIC", "One.")]);
+        other.run(["memory", "export"]).code(0).out
+    };
+    for (content, says) in [
+        ("{}\n".to_owned(), "line 1"),
+        (format!("{line}not json\n"), "line 2"),
+        (line.replace("\"label\"", "\"lable\""), "lable"),
+        (
+            line.replace("\"importance\":3", "\"importance\":9"),
+            "write 1 to 5",
+        ),
+        (line.replace("One.", " "), "its fact is empty"),
+    ] {
+        home.write("project/bad.jsonl", &content);
+        home.run(["memory", "import", "bad.jsonl"]).code(1).says([says]);
+        assert!(all(&home).is_empty(), "{content}");
+    }
+    home.run(["memory", "import", "none.jsonl"])
+        .code(1)
+        .says(["cannot read none.jsonl"]);
+}
