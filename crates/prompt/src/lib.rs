@@ -30,6 +30,7 @@ mod project;
 mod recall;
 mod sanitise;
 mod size;
+mod smart_context;
 mod system;
 mod templates;
 mod text;
@@ -52,6 +53,7 @@ pub use sanitise::{LossyText, sanitise};
 pub use size::{
     Fixed, Prices, RequestSize, Window, estimate_entry, estimate_request, estimate_text, estimate_transcript,
 };
+pub use smart_context::SmartContext;
 pub use system::{Fact, SessionDate, Skill, SystemPrompt, SystemPromptInput};
 pub use templates::{TemplateName, Templates};
 pub use text::{escape_attribute, escape_block};

@@ -14,6 +14,10 @@ mod conformance;
 mod crash;
 mod dates;
 mod evaluation;
+mod extraction;
+mod ingestion;
+#[cfg(unix)]
+mod killed;
 mod labels;
 mod models;
 mod outage;

@@ -110,6 +110,11 @@ impl State {
                 keys.dedup();
                 Ok(keys.iter().map(|key| self.delete_source(key)).sum())
             }
+            RecordWrite::AddResource(resource) => {
+                let is_new = !self.resources.contains_key(&resource.key);
+                self.resources.entry(resource.key.clone()).or_insert(*resource);
+                Ok(usize::from(is_new))
+            }
             RecordWrite::PutResource(resource) => {
                 self.resources.insert(resource.key.clone(), *resource);
                 Ok(1)

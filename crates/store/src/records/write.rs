@@ -73,6 +73,8 @@ pub enum RecordWrite {
         /// The conversation, as text.
         chat: Arc<str>,
     },
+    /// Writes a row of the registry, unless there is one of the same key: its count is 0 then.
+    AddResource(Box<ResourceRecord>),
     /// Writes a row of the registry, in place of an earlier one of the same key.
     PutResource(Box<ResourceRecord>),
     /// Keeps vectors of another model beside the current ones until [`RecordWrite::SetModel`].

@@ -71,7 +71,8 @@ fn one(connection: &Connection, write: &RecordWrite) -> Result<usize, Stop> {
             }
             Ok(count)
         }
-        RecordWrite::PutResource(resource) => Ok(put_resource(connection, resource)?),
+        RecordWrite::AddResource(resource) => Ok(put_resource(connection, "INSERT OR IGNORE", resource)?),
+        RecordWrite::PutResource(resource) => Ok(put_resource(connection, "INSERT OR REPLACE", resource)?),
         RecordWrite::StageVectors {
             collection,
             id,
@@ -395,7 +396,11 @@ fn delete_source(connection: &Connection, key: &SourceKey) -> Result<usize, Fail
     Ok(delete_chunks(connection, key)?.max(resources))
 }
 
-fn put_resource(connection: &Connection, resource: &ResourceRecord) -> Result<usize, Failure> {
+fn put_resource(
+    connection: &Connection,
+    insert: &'static str,
+    resource: &ResourceRecord,
+) -> Result<usize, Failure> {
     let params = named_params! {
         ":user": resource.key.user.as_str(),
         ":chat": &*resource.key.chat,
@@ -411,10 +416,10 @@ fn put_resource(connection: &Connection, resource: &ResourceRecord) -> Result<us
         ":changed_ms": resource.changed_ms,
     };
     Ok(connection
-        .prepare_cached(
-            "INSERT OR REPLACE INTO memory_resources (user, chat, source, filename, mime_type, bytes, classification, \
-             integrity, state, summary, created_ms, changed_ms) VALUES (:user, :chat, :source, :filename, :mime_type, \
-             :bytes, :classification, :integrity, :state, :summary, :created_ms, :changed_ms)",
-        )?
+        .prepare_cached(&format!(
+            "{insert} INTO memory_resources (user, chat, source, filename, mime_type, bytes, classification, integrity, \
+             state, summary, created_ms, changed_ms) VALUES (:user, :chat, :source, :filename, :mime_type, :bytes, \
+             :classification, :integrity, :state, :summary, :created_ms, :changed_ms)",
+        ))?
         .execute(params)?)
 }
