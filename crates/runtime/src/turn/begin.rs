@@ -201,6 +201,7 @@ impl<'a> Turn<'a> {
         let (mut writes, mut summed_up) = (Vec::new(), None);
         let mut recalled = Some(riders.recalled);
         let mut entry = None;
+        let hooks = self.session.shared.hooks.len();
         while let Some(need) = builder.need() {
             match need {
                 Need::Compact { size } => {
@@ -235,7 +236,17 @@ impl<'a> Turn<'a> {
                         Err(error) => return Err(error.into()),
                     }
                 }
-                Need::Hooks { .. } => builder.hooked(Vec::new())?,
+                Need::Hooks { .. } if hooks == 0 => builder.hooked(Vec::new())?,
+                Need::Hooks {
+                    user_message,
+                    messages,
+                    index,
+                } => {
+                    let (message, messages) = (user_message.to_vec(), messages.to_vec());
+                    let number = self.session.record.turns.saturating_add(1);
+                    let notes = self.hook_notes(message, messages, index, number).await;
+                    builder.hooked(notes)?;
+                }
                 Need::Recall { .. } => builder.recalled(recalled.take().unwrap_or_default())?,
                 // Whoever asked for the context stores it, together with the machine, before anything else.
                 Need::Store { entry: composed } => {
