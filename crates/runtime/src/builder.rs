@@ -7,7 +7,7 @@ use crate::provenance::IntegrityCheck;
 use crate::resilience::{Account, Jitter};
 use crate::runtime::{Extras, ProviderSlot, Runtime, Shared};
 use crate::secrets::{self, Secrets};
-use crate::{EventBus, RuntimeError};
+use crate::{EventBus, RuntimeError, TurnHook};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -41,6 +41,7 @@ pub struct RuntimeBuilder {
     secret_values: SecretValues,
     templates: Option<Templates>,
     pub(crate) auxiliary: Vec<ModelId>,
+    hooks: Vec<Arc<dyn TurnHook>>,
     trusted_files: Option<TrustedFiles>,
     pub(crate) records: Option<Arc<dyn Records>>,
     pub(crate) memory: Option<Arc<Memory>>,
@@ -188,6 +189,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// With this hook, after those that are there: what it says rides on the user's message.
+    #[must_use]
+    pub fn hook(mut self, hook: Arc<dyn TurnHook>) -> Self {
+        self.hooks.push(hook);
+        self
+    }
+
     /// What the owner has looked at: a project file on this list becomes part of the system prompt. Default: none is.
     #[must_use]
     pub fn trusted_files(mut self, trusted: TrustedFiles) -> Self {
@@ -246,6 +254,7 @@ impl RuntimeBuilder {
                 None => Templates::builtin()?,
             },
             auxiliary: self.auxiliary,
+            hooks: self.hooks,
             trusted_files: self.trusted_files,
             memory: self.memory,
             memory_auxiliary: self.memory_auxiliary,

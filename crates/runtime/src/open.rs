@@ -302,8 +302,12 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
         None => None,
     };
     let label = start.taint.label();
-    let system_prompt =
-        prompt::system_prompt(shared, approved.as_ref().map(|file| (file, label)), system_message)?.text;
+    let system_prompt = prompt::system_prompt(
+        shared,
+        approved.as_ref().map(|file| (file, label)),
+        system_message,
+    )?
+    .text;
     let mut session = NewSession {
         id,
         // A name that moves is still the other's when this one is made.

@@ -111,6 +111,7 @@ impl Runtime {
             jitter: Arc::clone(&before.jitter),
             templates,
             auxiliary,
+            hooks: before.hooks.clone(),
             trusted_files: before.trusted_files.clone(),
             memory: before.memory.clone(),
             memory_auxiliary: before.memory_auxiliary.clone(),

@@ -11,7 +11,9 @@ use bytes::Bytes;
 use serde::Serialize;
 use std::sync::Arc;
 use tidegate_message::{Author, Body, Entry, Event, EventKind, ModelId, Tier, ToolSpec};
-use tidegate_policy::{AnswerFlow, Caller, Flow, RuleId, SecretName, SessionFacts, SessionId, TurnId, UserId};
+use tidegate_policy::{
+    AnswerFlow, Caller, Flow, RuleId, SecretName, SessionFacts, SessionId, TurnId, UserId,
+};
 use tidegate_providers::{ModelRequest, ToolChoice, ToolSet, encode_request, validate_history};
 use tidegate_store::{EventFilter, SessionRecord, SessionState};
 
@@ -105,7 +107,8 @@ pub struct SentRequest {
 }
 
 /// No count of tools was recorded.
-const EARLIER_VERSION: &str = "the request was sent by an earlier version of the program, which did not record its tools";
+const EARLIER_VERSION: &str =
+    "the request was sent by an earlier version of the program, which did not record its tools";
 /// What is stored does not fit together.
 const DOES_NOT_FIT: &str = "what is stored does not have all the messages that were sent";
 
@@ -234,7 +237,9 @@ impl Shared {
         let own = self.slot(model).and_then(|slot| slot.provider.body(request));
         let chat_completions = || encode_request(model.provider(), request);
         match (kind, own) {
-            (Some(ProviderKind::Openai), own) => (Wire::ChatCompletions, own.unwrap_or_else(chat_completions)),
+            (Some(ProviderKind::Openai), own) => {
+                (Wire::ChatCompletions, own.unwrap_or_else(chat_completions))
+            }
             (_, Some(own)) => (Wire::Own, own),
             (Some(ProviderKind::Scripted | ProviderKind::Gemini | ProviderKind::Anthropic) | None, None) => {
                 (Wire::None, chat_completions())
@@ -281,7 +286,10 @@ impl Shared {
                 RuntimeError::NotToBeShown {
                     session: session.id,
                     reader: reader.clone(),
-                    rule: evaluation.rule.as_ref().map_or_else(String::new, RuleId::to_string),
+                    rule: evaluation
+                        .rule
+                        .as_ref()
+                        .map_or_else(String::new, RuleId::to_string),
                 }
             } else {
                 RuntimeError::AboveReader {

@@ -6,7 +6,7 @@ use crate::memory::{CaughtUp, MemoryAuxiliary, purge_session};
 use crate::provenance::IntegrityCheck;
 use crate::resilience::{Account, Jitter};
 use crate::secrets::Secrets;
-use crate::{EventBus, RuntimeBuilder, RuntimeError, notes};
+use crate::{EventBus, RuntimeBuilder, RuntimeError, TurnHook, notes};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -49,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) templates: Templates,
     /// The models that sum up, best first.
     pub(crate) auxiliary: Vec<ModelId>,
+    /// What adds to a turn before its first model call, in this order.
+    pub(crate) hooks: Vec<Arc<dyn TurnHook>>,
     /// What the owner has looked at; nothing where there is no such list.
     pub(crate) trusted_files: Option<TrustedFiles>,
     /// The memories, if there are any.

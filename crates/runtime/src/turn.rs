@@ -3,6 +3,7 @@
 mod begin;
 mod calls;
 mod compact;
+mod hooks;
 mod output;
 mod prefix;
 mod put_aside;

@@ -44,7 +44,9 @@ fn home(base_url: &str) -> Home {
 async fn what_is_shown_of_a_request_is_what_the_server_got_byte_for_byte() {
     let server = server().await;
     let base_url = server.base_url();
-    let home = tokio::task::spawn_blocking(move || home(&base_url)).await.unwrap();
+    let home = tokio::task::spawn_blocking(move || home(&base_url))
+        .await
+        .unwrap();
     server.assert_complete();
     let sent: Vec<String> = server
         .requests()
@@ -84,7 +86,14 @@ async fn what_is_shown_of_a_request_is_what_the_server_got_byte_for_byte() {
     for arguments in [
         &["prompt", "show", "--session", "harbour", "--turn", "4"][..],
         &[
-            "prompt", "show", "--session", "harbour", "--turn", "1", "--round", "3",
+            "prompt",
+            "show",
+            "--session",
+            "harbour",
+            "--turn",
+            "1",
+            "--round",
+            "3",
         ],
         &["prompt", "show", "--session", "nobody"],
         &["prompt", "diff", "1", "9", "--session", "harbour"],
@@ -99,7 +108,9 @@ async fn what_is_shown_of_a_request_is_what_the_server_got_byte_for_byte() {
 async fn two_turns_are_compared_byte_for_byte_and_line_by_line() {
     let server = server().await;
     let base_url = server.base_url();
-    let home = tokio::task::spawn_blocking(move || home(&base_url)).await.unwrap();
+    let home = tokio::task::spawn_blocking(move || home(&base_url))
+        .await
+        .unwrap();
     let diff = |from: &str, to: &str| {
         let ended = home
             .run(["prompt", "diff", from, to, "--session", "harbour"])
@@ -121,7 +132,10 @@ async fn two_turns_are_compared_byte_for_byte_and_line_by_line() {
         .take_while(|(one, other)| one == other)
         .count();
     assert_eq!(compared["common_prefix_bytes"], common);
-    assert_eq!((&compared["goes_on"], &compared["breaks"]), (&json!(true), &json!([])));
+    assert_eq!(
+        (&compared["goes_on"], &compared["breaks"]),
+        (&json!(true), &json!([]))
+    );
     let compared = home.json(["prompt", "diff", "2", "3", "--session", "harbour", "--json"]);
     assert_eq!(compared["first_difference"]["part"], "model");
     assert_eq!(compared["breaks"][0]["cause"], "model_switch");
@@ -147,14 +161,20 @@ text = "ok"
     let all = home.run(show).code(0).says(["which no wire carries"]);
     assert!(all.out.contains("Timbuktu") && all.out.contains("swordfish"));
 
-    home.configure(&format!("{configuration}\n[secrets.code]\nenv = \"CODE\"\n"));
+    home.configure(&format!("{configuration}\n[secrets.code]\nenv = \"CODE\"\ntools = [\"x\"]\narguments = [\"y\"]\n"));
     let secret = home
         .run_with(&[("CODE", "swordfish-0001")], show)
         .code(0)
         .says(["without the values of secrets (code)"]);
-    assert!(secret.out.contains("the code is [SECRET:code], mind it"), "{}", secret.out);
+    assert!(
+        secret.out.contains("the code is [SECRET:code], mind it"),
+        "{}",
+        secret.out
+    );
 
-    home.configure(&format!("{configuration}\n[users.local]\nclearance = \"INTERNAL\"\n"));
+    home.configure(&format!(
+        "{configuration}\n[users.local]\nclearance = \"INTERNAL\"\n"
+    ));
     for arguments in [
         &show[..],
         &["prompt", "show", "--session", "a"],
@@ -175,7 +195,9 @@ text = "ok"
 async fn usage_adds_tokens_up_and_tells_how_many_came_from_a_cache() {
     let server = server().await;
     let base_url = server.base_url();
-    let home = tokio::task::spawn_blocking(move || home(&base_url)).await.unwrap();
+    let home = tokio::task::spawn_blocking(move || home(&base_url))
+        .await
+        .unwrap();
     let shown = ["model", "session", "tier"].map(|by| {
         let ended = home.run(["usage", "--by", by]).code(0);
         format!("$ tidegate usage --by {by}\n{}", home.redacted(&ended.out))

@@ -263,7 +263,10 @@ text = "done"
 #[test]
 fn trusting_a_configuration_trusts_the_templates_it_names_and_says_which() {
     let home = project(&format!("{PROJECT}[prompt]\ntemplates_dir = \"words\"\n"));
-    home.write("project/words/memory.j2", "{% for item in items %}{{ item.text }}{% endfor %}");
+    home.write(
+        "project/words/memory.j2",
+        "{% for item in items %}{{ item.origin }} {{ item.label }}: {{ item.text }}{% endfor %}",
+    );
     home.write("project/words/README.md", "no template");
     let builtin = home.run(["config", "trust", "words/memory.j2"]).code(0);
     assert_eq!(
@@ -279,7 +282,9 @@ fn trusting_a_configuration_trusts_the_templates_it_names_and_says_which() {
     assert_eq!(home.run(["run", "work"]).code(0).out, "done\n");
     // By its content: another one is another.
     home.write("project/words/memory.j2", "changed");
-    home.run(["run", "work"])
-        .code(1)
-        .says(["the template", "is not trusted as it is now", "tidegate config trust"]);
+    home.run(["run", "work"]).code(1).says([
+        "the template",
+        "is not trusted as it is now",
+        "tidegate config trust",
+    ]);
 }

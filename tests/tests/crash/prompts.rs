@@ -12,7 +12,8 @@ use tidegate_tests::crash::{Errand, Finished, Kill, SESSION, Side, Work};
 
 const NOTE: &str = "Water the plants at noon.";
 const ANSWER: &str = "Done, as you said.";
-const WINDOW: u64 = 9_000;
+/// The conversation below has reached the threshold of it.
+const WINDOW: u64 = 7_000;
 
 fn kills(commits: usize) -> impl Iterator<Item = Kill> {
     (1..=commits).flat_map(|commit| [Side::Before, Side::After].map(|side| Kill { commit, side }))
@@ -86,7 +87,10 @@ async fn killed_at_any_commit_of_the_turn_that_carries_it_a_note_is_delivered_ex
         assert_eq!(carried(&store.entries(id).await.unwrap()), 1, "{kill:?}");
         assert!(store.notes(id).await.unwrap().is_empty(), "{kill:?}");
     }
-    assert!(between > 0, "no kill hit the moment between taking the note and the first model call");
+    assert!(
+        between > 0,
+        "no kill hit the moment between taking the note and the first model call"
+    );
 }
 
 fn store(place: &Place) -> SqliteStore {

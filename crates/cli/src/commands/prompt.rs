@@ -65,9 +65,13 @@ fn about(request: &SentRequest) -> String {
         Wire::Own => "in the form of its provider",
         Wire::None => "which no wire carries; in the form of Chat Completions",
     };
+    let messages = match entries {
+        1 => "1 message".to_owned(),
+        entries => format!("{entries} messages"),
+    };
     let model = model.to_string();
     let model = escaped(&model);
-    format!("turn {turn}, round {round}{tries}: {model}{tier} {wire}, {entries} messages, {bytes} bytes")
+    format!("turn {turn}, round {round}{tries}: {model}{tier} {wire}, {messages}, {bytes} bytes")
 }
 
 /// Says on standard error why what is shown may not be what was sent.

@@ -96,7 +96,12 @@ fn table(by: &str, rows: &[Row<'_>], total: &Row<'_>) -> anyhow::Result<()> {
         "FROM CACHE",
         "OUTPUT"
     ))?;
-    for (key, row) in keys.iter().map(String::as_str).zip(rows).chain([("total", total)]) {
+    for (key, row) in keys
+        .iter()
+        .map(String::as_str)
+        .zip(rows)
+        .chain([("total", total)])
+    {
         let share = row
             .cache_share
             .map_or_else(|| "-".to_owned(), |share| format!("{share} %"));

@@ -255,6 +255,7 @@ impl<'a> Turn<'a> {
         let (mut writes, mut summed_up) = (Vec::new(), None);
         let mut recalled = riders.recalled;
         let mut entry = None;
+        let hooks = self.session.shared.hooks.len();
         while let Some(need) = builder.need() {
             match need {
                 Need::Compact { size } => {
@@ -287,13 +288,21 @@ impl<'a> Turn<'a> {
                         Err(error) => return Err(error.into()),
                     }
                 }
-                Need::Hooks { user_message, .. } => {
+                Need::Hooks {
+                    user_message,
+                    messages,
+                    index,
+                } => {
                     let query = tidegate_message::joined_text(user_message);
+                    let asked = (hooks > 0).then(|| (user_message.to_vec(), messages.to_vec()));
                     let FromMemory {
                         recalled: found,
-                        notes,
+                        mut notes,
                     } = self.recall(&query, number).await;
                     recalled.extend(found);
+                    if let Some((message, messages)) = asked {
+                        notes.extend(self.hook_notes(message, messages, index, number).await);
+                    }
                     builder.hooked(notes)?;
                 }
                 Need::Recall { .. } => builder.recalled(std::mem::take(&mut recalled))?,

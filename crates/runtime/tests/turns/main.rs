@@ -12,6 +12,7 @@ mod compaction;
 mod conversation;
 mod events;
 mod failing_store;
+mod hooks;
 mod labels;
 mod memory;
 mod notes;

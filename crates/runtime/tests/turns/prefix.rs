@@ -78,7 +78,12 @@ async fn every_request_begins_with_the_bytes_of_the_one_before_it_also_after_a_r
     let server = FakeOpenAi::answering(move |request| {
         // In the middle of its turn, after the first results.
         let is_there = request.messages().last().unwrap()["role"] == "tool"
-            && request.messages().iter().filter(|message| message["role"] == "user").count() == FAILS + 1;
+            && request
+                .messages()
+                .iter()
+                .filter(|message| message["role"] == "user")
+                .count()
+                == FAILS + 1;
         if is_there && fails.swap(false, Ordering::SeqCst) {
             return FakeReply::error(400, "invalid_request_error", "not now");
         }
@@ -252,7 +257,11 @@ async fn tools_registered_in_any_order_are_sent_in_the_same_bytes() {
                 names.reverse();
             }
             let server = FakeOpenAi::answering(|request| match request.assistant_messages() {
-                0 => calls([("alpha", json!({ "text": "x" })), ("zeta", json!({ "text": "y" }))]).into(),
+                0 => calls([
+                    ("alpha", json!({ "text": "x" })),
+                    ("zeta", json!({ "text": "y" })),
+                ])
+                .into(),
                 _ => FakeReply::text("done"),
             })
             .await
@@ -266,7 +275,11 @@ async fn tools_registered_in_any_order_are_sent_in_the_same_bytes() {
                 session.run(task, TurnOptions::default()).await.unwrap();
             }
             server.assert_complete();
-            let bodies: Vec<_> = server.requests().into_iter().map(|request| request.body).collect();
+            let bodies: Vec<_> = server
+                .requests()
+                .into_iter()
+                .map(|request| request.body)
+                .collect();
             assert_eq!(bodies.len(), 3);
             let expected = first.get_or_insert_with(|| bodies.clone());
             assert_eq!(*expected, bodies, "{names:?}");

@@ -203,7 +203,11 @@ async fn the_form_is_that_of_the_provider() {
     let place = RequestPlace::first_of(1);
     let reader = UserId::new("local");
     // A provider without a wire: its model is played.
-    let played = world.runtime(&model).sent_request("s", place, &reader).await.unwrap();
+    let played = world
+        .runtime(&model)
+        .sent_request("s", place, &reader)
+        .await
+        .unwrap();
     assert_eq!(played.wire, Wire::None);
     let server = FakeOpenAi::answering(|_| FakeReply::text("hello")).await.unwrap();
     let other = World::new();
@@ -268,7 +272,10 @@ async fn nobody_is_shown_what_they_may_not_read_nor_what_a_secret_is() {
         let error = refused.unwrap_err();
         assert!(matches!(error, RuntimeError::AboveReader { .. }), "{error}");
         let told = error.to_string();
-        assert!(told.contains("CONFIDENTIAL") && told.contains("INTERNAL"), "{told}");
+        assert!(
+            told.contains("CONFIDENTIAL") && told.contains("INTERNAL"),
+            "{told}"
+        );
         for content in ["Zanzibar", "plan.md", "turn", "task"] {
             assert!(!told.contains(content), "{told}");
         }

@@ -37,7 +37,12 @@ async fn a_system_message_stands_in_the_prompt_as_it_is_and_gives_the_session_it
     }
     let requests = model.requests();
     assert_eq!(requests[0].system, requests[1].system);
-    assert_eq!(requests[0].system.matches(TEXT).count(), 1, "{}", requests[0].system);
+    assert_eq!(
+        requests[0].system.matches(TEXT).count(),
+        1,
+        "{}",
+        requests[0].system
+    );
 
     for other in ["Another clerk.", &format!("{TEXT} And more.")] {
         let refused = session(&world, &runtime, Some((other, Classification::Internal))).await;
@@ -57,6 +62,9 @@ async fn a_system_message_above_the_clearance_begins_no_session() {
     let Err(RuntimeError::SystemMessageRefused { explanation }) = refused else {
         panic!("{refused:?}");
     };
-    assert!(explanation.contains("the system message is RESTRICTED"), "{explanation}");
+    assert!(
+        explanation.contains("the system message is RESTRICTED"),
+        "{explanation}"
+    );
     assert!(world.store.sessions().await.unwrap().sessions.is_empty());
 }

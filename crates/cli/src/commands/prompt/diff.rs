@@ -62,7 +62,8 @@ struct Place {
 
 #[derive(Serialize)]
 struct Break {
-    event: EventId,
+    /// Its id, as `policy explain` and `events` write it.
+    event: String,
     #[serde(flatten)]
     kind: EventKind,
 }
@@ -91,7 +92,8 @@ pub(super) async fn run(global: &Global, args: &PromptDiffArgs) -> anyhow::Resul
             event: EventId {
                 session: event.session,
                 sequence: event.sequence,
-            },
+            }
+            .to_string(),
             kind: event.kind,
         })
         .collect();
@@ -136,7 +138,9 @@ fn print(difference: &Difference<'_>) -> anyhow::Result<()> {
     let common = difference.common_prefix_bytes;
     let (one, other) = (from.turn, to.turn);
     output::line(&match &difference.first_difference {
-        None if from.messages == to.messages => format!("the same in all {common} bytes that matter to a cache"),
+        None if from.messages == to.messages => {
+            format!("the same in all {common} bytes that matter to a cache")
+        }
         None => format!(
             "the first {common} bytes are the same: turn {other} repeats what turn {one} was sent, and goes on from there"
         ),

@@ -177,10 +177,7 @@ mod tests {
                 r#"{"model":"m","tools":[{"a":2}],"messages":["s","q"]}"#,
                 Some(("tools[0]", 5)),
             ),
-            (
-                r#"{"model":"m","messages":["s","q"]}"#,
-                Some(("tools[0]", 0)),
-            ),
+            (r#"{"model":"m","messages":["s","q"]}"#, Some(("tools[0]", 0))),
             (
                 r#"{"model":"m","tools":[{"a":1}],"messages":["s"]}"#,
                 Some(("messages[1]", 0)),

@@ -144,16 +144,21 @@ pub(super) async fn what_leaves_no_entry_is_counted(make: Make<'_>) {
     let total = async || read(store.summary(id).await).map(|summary| summary.usage);
     commit(&*store, vec![create(1), Write::Spent(id, usage(4))]).await;
     assert_eq!(total().await, Some(usage(4)));
-    let unknown = vec![
-        Write::Spent(id, usage(5)),
-        Write::Spent(session(9), usage(6)),
-    ];
+    let unknown = vec![Write::Spent(id, usage(5)), Write::Spent(session(9), usage(6))];
     refused(&*store, unknown).await;
-    assert_eq!(total().await, Some(usage(4)), "nothing is counted of a commit that did not happen");
+    assert_eq!(
+        total().await,
+        Some(usage(4)),
+        "nothing is counted of a commit that did not happen"
+    );
     commit(&*store, vec![Write::Spent(id, usage(5))]).await;
     let mut both = usage(4);
     both += usage(5);
-    assert_eq!(total().await, Some(both), "what calls without an entry cost adds up");
+    assert_eq!(
+        total().await,
+        Some(both),
+        "what calls without an entry cost adds up"
+    );
 }
 
 pub(super) async fn messages_are_found_by_their_words(make: Make<'_>) {
