@@ -41,6 +41,7 @@ mod probe;
 mod project_file;
 mod prompt;
 mod provenance;
+mod redacted;
 mod reload;
 mod report;
 mod resilience;

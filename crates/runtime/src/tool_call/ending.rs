@@ -2,6 +2,7 @@
 
 use super::{Answered, CallEnd, Calls, WITHHELD, WITHHELD_BEFORE};
 use crate::capped::{cap, declared_classification};
+use crate::redacted::put_back;
 use tidegate_message::{Content, ResultStatus, ToolCall, ToolResult};
 use tidegate_policy::{Evaluation, Flow, Label, Origin, Resource, ResponseFlow, ResponseStatus, SourceId};
 use tidegate_store::NewEvent;
@@ -95,13 +96,7 @@ impl Calls<'_> {
             }
         };
         if let Some(redacted) = redacted {
-            let parts = content.iter_mut().filter_map(|part| match part {
-                Content::Text { text } => Some(text),
-                _ => None,
-            });
-            for (part, text) in parts.zip(redacted) {
-                *part = text;
-            }
+            put_back(&mut content, redacted);
         }
         let capped = cap(
             content,
