@@ -35,7 +35,13 @@ impl Calls<'_> {
             Ok(output) => (ResultStatus::Ok, output.content, output.label),
             Err(error) => {
                 let content = vec![Content::text(error.message)];
-                (ResultStatus::Error, content, error.label)
+                // What did not begin has changed nothing, and uses no licence.
+                let status = if ran || !definition.policy.consequential {
+                    ResultStatus::Error
+                } else {
+                    ResultStatus::NotRun
+                };
+                (status, content, error.label)
             }
         };
         for part in &mut content {
