@@ -280,7 +280,8 @@ pub enum ResultStatus {
     Refused,
     /// The tool ran; what came of it is above what the session may read, and was withheld.
     Withheld,
-    /// The call was not run: unknown tool, arguments that do not parse, no budget left, cancelled before it began.
+    /// The call was not run: unknown tool, arguments that do not parse, no budget left, cancelled before it began, or
+    /// one that would change something failed before it began.
     NotRun,
     /// Whether it happened is not known: the process ended, or the call was cancelled, while it ran.
     Unknown,

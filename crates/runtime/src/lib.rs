@@ -45,6 +45,7 @@ mod probe;
 mod project_file;
 mod prompt;
 mod provenance;
+mod redacted;
 mod reload;
 mod report;
 mod requests;

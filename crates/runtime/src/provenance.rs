@@ -186,7 +186,12 @@ fn read_results(
         }
     }
     for call in calls {
-        let (Some(result), Some((tool, arguments))) = (ran(call), checked(call, registry)) else {
+        let result = results
+            .iter()
+            .find(|result| result.call == call.id)
+            // What the program says of a refusal is its own.
+            .filter(|result| result.status != ResultStatus::Refused);
+        let (Some(result), Some((tool, arguments))) = (result, checked(call, registry)) else {
             continue;
         };
         let text = joined_text(&result.content);

@@ -82,6 +82,32 @@ fn commands_run_confined_or_not_at_all() {
 }
 
 #[test]
+fn commands_have_the_limits_that_are_configured() {
+    let home = Home::scripted(
+        "[[reply]]\ncalls = [{ tool = \"run_command\", arguments = { command = \"head -c 3000000 /dev/zero > big.bin\" } }]\n[[reply]]\ntext = \"Over.\"\n",
+    );
+    let configured = home.read("config/tidegate/tidegate.toml");
+    let limited = |limits: &str| home.configure(&format!("{configured}\n[commands]\n{limits}\n"));
+    limited("file_mib = 1");
+    home.run(["run", "write", "--session", "a"]).code(0);
+    let history = home.run(["sessions", "history", "a"]).code(0).out;
+    // Where commands cannot be confined, this session may not run one.
+    if home.path("project/big.bin").exists() {
+        assert!(history.contains("a file may become 1 MiB long"), "{history}");
+        let length = home.path("project/big.bin").metadata().unwrap().len();
+        assert_eq!(length, 1 << 20);
+    }
+    for (limits, expected) in [
+        ("processes = 1", "1 is out of range; write 4 to 65536"),
+        ("memory_mib = 0", "0 is out of range; write 16 to 1048576"),
+        ("memory_mb = 64", "did you mean `memory_mib`?"),
+    ] {
+        limited(limits);
+        home.run(["run", "write"]).code(1).says([expected]);
+    }
+}
+
+#[test]
 fn a_command_of_the_model_can_grant_nothing() {
     let program = crate::harness::program().display().to_string();
     let home = Home::scripted(&format!(

@@ -28,6 +28,25 @@ fn writing(paths: &[&str]) -> Home {
 }
 
 #[test]
+fn a_call_that_failed_before_it_began_leaves_what_licensed_it_to_the_next() {
+    let edit = "{ path = \"summary.md\", old_text = \"a\", new_text = \"b\" }";
+    let write = "{ path = \"summary.md\", content = \"x\" }";
+    let home = calling(&[
+        ("read_file", "{ path = \"notes.txt\" }"),
+        ("edit_file", edit),
+        ("write_file", write),
+        ("write_file", write),
+    ]);
+    home.write("project/notes.txt", "It went well.\n");
+    home.run(["run", "Read notes.txt and write a summary to summary.md"])
+        .code(0);
+    // There is nothing to edit, so it is written; a second time nobody asked for.
+    assert_eq!(decisions(&home, "edit_file"), [allowed()]);
+    assert_eq!(decisions(&home, "write_file"), [allowed(), asked()]);
+    assert_eq!(home.read("project/summary.md"), "x");
+}
+
+#[test]
 fn a_write_runs_if_the_owner_asked_for_it() {
     for (task, path, expected) in [
         (

@@ -177,7 +177,10 @@ impl Stored {
             let row = journal.remove(&call.id);
             match (result.status, row.map(|row| row.state)) {
                 (ResultStatus::Unknown, Some(CallState::Started)) => {}
-                (ResultStatus::Ok | ResultStatus::Error, Some(CallState::Finished(journalled))) => {
+                (
+                    ResultStatus::Ok | ResultStatus::Error | ResultStatus::NotRun,
+                    Some(CallState::Finished(journalled)),
+                ) => {
                     assert_eq!(*journalled, *result, "{}", call.id);
                 }
                 (ResultStatus::Ok | ResultStatus::Error, None) => {

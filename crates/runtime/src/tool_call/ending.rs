@@ -2,6 +2,7 @@
 
 use super::{Answered, CallEnd, Calls, WITHHELD, WITHHELD_BEFORE};
 use crate::capped::{cap, declared_classification};
+use crate::redacted::put_back;
 use tidegate_message::{Content, ResultStatus, ToolCall, ToolResult};
 use tidegate_policy::{Evaluation, Flow, Label, Origin, Resource, ResponseFlow, ResponseStatus, SourceId};
 use tidegate_store::NewEvent;
@@ -34,7 +35,13 @@ impl Calls<'_> {
             Ok(output) => (ResultStatus::Ok, output.content, output.label),
             Err(error) => {
                 let content = vec![Content::text(error.message)];
-                (ResultStatus::Error, content, error.label)
+                // What did not begin has changed nothing, and uses no licence.
+                let status = if ran || !definition.policy.consequential {
+                    ResultStatus::Error
+                } else {
+                    ResultStatus::NotRun
+                };
+                (status, content, error.label)
             }
         };
         for part in &mut content {
@@ -95,13 +102,7 @@ impl Calls<'_> {
             }
         };
         if let Some(redacted) = redacted {
-            let parts = content.iter_mut().filter_map(|part| match part {
-                Content::Text { text } => Some(text),
-                _ => None,
-            });
-            for (part, text) in parts.zip(redacted) {
-                *part = text;
-            }
+            put_back(&mut content, redacted);
         }
         let capped = cap(
             content,

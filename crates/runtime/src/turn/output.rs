@@ -1,6 +1,7 @@
 //! Text on its way into the context and out to its reader: judged, and redacted where rules say so.
 
 use super::Turn;
+use crate::redacted::put_back;
 use crate::{RuntimeError, Signal};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -45,13 +46,7 @@ impl Turn<'_> {
             return Err(refused);
         }
         if !redacted.by.is_empty() {
-            let parts = message.content.iter_mut().filter_map(|part| match part {
-                Content::Text { text } => Some(text),
-                _ => None,
-            });
-            for (part, text) in parts.zip(redacted.text) {
-                *part = text;
-            }
+            put_back(&mut message.content, redacted.text);
         }
         Ok(message)
     }

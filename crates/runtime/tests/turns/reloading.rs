@@ -13,7 +13,8 @@ struct Place {
     folder: TempDir,
 }
 
-const MODEL: &str = "[providers.s]\nkind = \"scripted\"\nscenario = \"scenario.toml\"\n[tiers]\nlite = [\"s:m\"]\n";
+const MODEL: &str =
+    "[providers.s]\nkind = \"scripted\"\nscenario = \"scenario.toml\"\n[tiers]\nlite = [\"s:m\"]\n";
 
 impl Place {
     fn new() -> Self {
@@ -23,7 +24,11 @@ impl Place {
         for folder in ["config", "data", "work"] {
             fs::create_dir(place.path(folder)).unwrap();
         }
-        fs::write(place.path("config/scenario.toml"), "[[reply]]\ntext = \"Done.\"\n".repeat(9)).unwrap();
+        fs::write(
+            place.path("config/scenario.toml"),
+            "[[reply]]\ntext = \"Done.\"\n".repeat(9),
+        )
+        .unwrap();
         place.write(MODEL);
         place
     }
