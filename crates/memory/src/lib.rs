@@ -83,8 +83,8 @@ pub use error::{BadVector, Cause, EmbedderError, IndexError, MemoryError};
 pub use hashed::{HashedEmbedder, estimated_tokens};
 pub use ids::memory_point_id;
 pub use index::{
-    ClearedIndex, ExactIndex, IndexChange, IndexFilter, IndexHit, IndexPoint, IndexSearch, Leg, PointPayload,
-    VectorIndex, lexical_vector,
+    ExactIndex, IndexChange, IndexFilter, IndexHit, IndexPoint, IndexSearch, Leg, PointPayload, VectorIndex,
+    lexical_vector,
 };
 pub use memory::{Memory, MemoryBuilder, WordsAlone};
 pub use reembed::reembed;

@@ -1,13 +1,11 @@
 //! Indexes of vectors, and how they follow the records.
 
-mod cleared;
 mod contract;
 mod exact;
 mod follower;
 mod lexical;
 mod point;
 
-pub use cleared::ClearedIndex;
 pub use contract::{IndexChange, IndexHit, IndexSearch, Leg, VectorIndex};
 pub use exact::ExactIndex;
 pub(crate) use follower::{Follower, Legs};

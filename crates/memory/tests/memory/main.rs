@@ -8,7 +8,6 @@
 
 mod artifacts;
 mod chunks;
-mod cleared;
 mod common;
 mod conformance;
 mod crash;
