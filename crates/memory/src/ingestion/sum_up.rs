@@ -39,7 +39,7 @@ impl Memory {
         let question = QUESTION.trim();
         let embedding = self.query_embedding(question, scope.label, cancel).await?;
         let mut ranked = self
-            .rank_chunks(question, embedding.as_ref(), &filter, BEST)
+            .rank_chunks(question, scope.label, embedding.as_ref(), &filter, BEST)
             .await?;
         if ranked.len() < BEST {
             // No word of the question stands in it: its beginning tells most.

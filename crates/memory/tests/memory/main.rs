@@ -8,6 +8,7 @@
 
 mod artifacts;
 mod chunks;
+mod clearance;
 mod common;
 mod conformance;
 mod crash;
