@@ -3,6 +3,7 @@
 use super::point::{IndexFilter, IndexPoint};
 use crate::IndexError;
 use std::sync::Arc;
+use tidegate_policy::Classification;
 use tidegate_store::{Collection, ModelRecord, PointId, SparseVector};
 use tidegate_tools::BoxFuture;
 
@@ -63,6 +64,12 @@ pub struct IndexHit {
 pub trait VectorIndex: Send + Sync {
     /// Its name, for messages.
     fn name(&self) -> &str;
+
+    /// The highest level of what may be put into it and asked of it. Points above are kept out of it, and contexts above
+    /// are answered without it; both are searched exactly. Default: RESTRICTED, for an index that does not leave the machine.
+    fn clearance(&self) -> Classification {
+        Classification::Restricted
+    }
 
     /// Opens it for vectors of `model`; a new one is empty at position 0. Called once, before anything else.
     ///
