@@ -536,6 +536,66 @@ async fn the_auxiliary_model_names_facts_that_may_flow_to_it_and_hears_of_no_oth
     }
 }
 
+#[tokio::test]
+async fn memories_are_made_of_what_was_said_every_so_many_messages_if_that_is_switched_on() {
+    let (world, store) = on_disk();
+    let world = world.configured(|configuration| {
+        configuration.memory.extract = true;
+        configuration.memory.extract_every = 4;
+    });
+    let proposed =
+        r#"[{"artifact_name": "alignment profile", "fact": "The owner drinks green tea.", "importance": 3}]"#;
+    let name = r#"{"memory_id": "green-tea", "tags": ["tea"]}"#;
+    let model = Actor::new("model", [says("Noted."), says("It is at nine."), says("Yes.")]);
+    let small = Actor::new("small", [says(proposed), says(name)]);
+    let builder = world
+        .builder()
+        .records(Arc::clone(&store) as Arc<dyn Records>)
+        .provider(small.clone(), Restricted, 1)
+        .auxiliary(vec![ModelId::new(small.id().clone(), "m")]);
+    let runtime = with_model(builder.with_memory(hashed(), None).await.unwrap(), &model);
+    remember(
+        runtime.memory().unwrap(),
+        Label::BOTTOM,
+        "ferry",
+        "The ferry leaves at nine.",
+    )
+    .await;
+    let mut session = new_session(&world, &runtime).await;
+    session
+        .run("I drink green tea, the owner said.", at(Public))
+        .await
+        .unwrap();
+    assert!(small.requests().is_empty(), "two messages");
+    session
+        .run("When does the ferry leave?", at(Public))
+        .await
+        .unwrap();
+    small.done();
+    let Body::User(material) = &small.requests()[0].history[0].body else {
+        panic!("a message")
+    };
+    let material = joined_text(&material.content);
+    assert!(
+        material.contains("green tea") && material.contains("at nine"),
+        "{material}"
+    );
+    assert!(
+        !material.contains("recalled-memory"),
+        "what was recalled is not remembered again: {material}"
+    );
+    session.run("Sure?", at(Public)).await.unwrap();
+    let mut names: Vec<String> = store
+        .memories(MemoryQuery::default())
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|memory| memory.memory_id.to_string())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["ferry", "green-tea"]);
+}
+
 async fn sources(store: &SqliteStore) -> Vec<String> {
     let sources = store.memory_sources(SourceQuery::default()).await.unwrap();
     let names = sources.into_iter().map(|source| source.key.source.to_string());
