@@ -1,6 +1,7 @@
 //! What is worth remembering of a conversation, found by the auxiliary model. Off unless it is switched on: unattended
 //! extraction fills stores with junk.
 
+use crate::memory::may_flow;
 use crate::text::{content_words, fold};
 use crate::{Memory, MemoryError, NewMemory, Scope};
 use serde::Deserialize;
@@ -134,7 +135,7 @@ impl Memory {
             return Ok(Vec::new());
         };
         let says_something = window.iter().any(|said| !said.text.trim().is_empty());
-        if !label.can_flow_to(auxiliary.clearance()) || !says_something {
+        if !may_flow(label, "auxiliary", auxiliary.clearance()) || !says_something {
             return Ok(Vec::new());
         }
         if cancel.is_cancelled() {

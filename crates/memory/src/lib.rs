@@ -89,8 +89,8 @@ pub use extraction::{Extraction, Said, Speaker, said_in};
 pub use hashed::{HashedEmbedder, estimated_tokens};
 pub use ids::memory_point_id;
 pub use index::{
-    ClearedIndex, ExactIndex, IndexChange, IndexFilter, IndexHit, IndexPoint, IndexSearch, Leg, PointPayload,
-    VectorIndex, lexical_vector,
+    ExactIndex, IndexChange, IndexFilter, IndexHit, IndexPoint, IndexSearch, Leg, PointPayload, VectorIndex,
+    lexical_vector,
 };
 pub use ingestion::{
     Ingested, NewResource, ResourceKind, ResourceListing, Resources, Way, smart_context, state_name,

@@ -4,6 +4,7 @@ use crate::fusion::{Scores, weighted_sum};
 use crate::index::{IndexFilter, Leg, Question};
 use crate::{Embedding, Memory, MemoryError};
 use std::sync::Arc;
+use tidegate_policy::Label;
 use tidegate_store::{Collection, PointId};
 
 /// The share of a learned sparse vector, where there is one, of what words have.
@@ -49,11 +50,12 @@ impl LegScores {
 }
 
 impl Memory {
-    /// The best `depth` of each leg, and for all of them the exact scores in every leg.
+    /// The best `depth` of each leg, and for all of them the exact scores in every leg. `label` is the query's.
     pub(crate) async fn leg_scores(
         &self,
         collection: Collection,
         query: &str,
+        label: Label,
         embedding: Option<&Embedding>,
         filter: &IndexFilter,
         depth: usize,
@@ -66,6 +68,7 @@ impl Memory {
         let question = Question {
             collection,
             text: query.to_owned(),
+            label,
             dense,
             sparse,
             // Without a vector words are all there is, whatever was set.

@@ -4,6 +4,7 @@ mod begin;
 mod calls;
 mod compact;
 mod hooks;
+mod extract;
 mod output;
 mod prefix;
 mod put_aside;
@@ -474,6 +475,7 @@ impl<'a> Turn<'a> {
         self.session.record.state = SessionState::Idle;
         if outcome.status == TurnStatus::Success {
             self.renew_recalled().await;
+            self.extract().await;
         }
         Ok(self.report(outcome))
     }

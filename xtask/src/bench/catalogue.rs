@@ -40,6 +40,11 @@ const BENCHES: [Bench; 5] = [
         description: "what opening, recalling and writing memories cost beside a bare scan over the same vectors",
         command: memory,
     },
+    Bench {
+        name: "index",
+        description: "what the embedded index costs beside its bare engine; the first build takes ten minutes",
+        command: index,
+    },
 ];
 
 fn agent_loop(shell: &Shell) -> anyhow::Result<()> {
@@ -64,6 +69,15 @@ fn policy(shell: &Shell) -> anyhow::Result<()> {
     cmd!(
         shell,
         "cargo bench --locked --package tidegate-policy --bench policy"
+    )
+    .run()?;
+    Ok(())
+}
+
+fn index(shell: &Shell) -> anyhow::Result<()> {
+    cmd!(
+        shell,
+        "cargo bench --locked --package tidegate-qdrant --bench index"
     )
     .run()?;
     Ok(())

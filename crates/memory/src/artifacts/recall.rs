@@ -191,7 +191,7 @@ impl Memory {
         let depth = search.limit.saturating_mul(FACTOR);
         let collection = Collection::MetaArtifacts;
         let scores = self
-            .leg_scores(collection, &search.query, embedding, &filter, depth)
+            .leg_scores(collection, &search.query, scope.label, embedding, &filter, depth)
             .await?;
         let is_calibrated = embedding.is_some() && self.inner.embedder.is_calibrated();
         let scored: BTreeMap<PointId, f32> = if is_calibrated {

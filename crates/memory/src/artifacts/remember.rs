@@ -291,7 +291,14 @@ impl Memory {
         });
         let collection = tidegate_store::Collection::MetaArtifacts;
         let scores = self
-            .leg_scores(collection, &new.fact, embedding.as_ref(), &filter, 16)
+            .leg_scores(
+                collection,
+                &new.fact,
+                scope.label,
+                embedding.as_ref(),
+                &filter,
+                16,
+            )
             .await?;
         Ok(scores.ids())
     }

@@ -7,7 +7,7 @@ use crate::MemoryError;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
-use tidegate_policy::Label;
+use tidegate_policy::{Classification, Label};
 use tidegate_store::{
     Change, Collection, ModelRecord, OutlineQuery, Outlined, OutlinedChange, PointId, RecordWrite, Records,
 };
@@ -43,6 +43,10 @@ pub(super) struct State {
     pub(super) is_open: bool,
     /// When an index that failed is tried again.
     again: Option<Instant>,
+    /// The index's clearance: the vectors of points above it are searched in the tables alone.
+    clearance: Classification,
+    /// Whether the tables have all vectors, since a context above the index's clearance asked: the index is not asked then.
+    is_whole: bool,
     /// What changed behind `indexed`: what the index says of these is out of date, and their vectors are in the tables.
     pub(super) stale: BTreeMap<(Collection, PointId), u64>,
 }
@@ -63,6 +67,10 @@ impl Follower {
             indexed: 0,
             is_open: false,
             again: None,
+            clearance: index
+                .as_ref()
+                .map_or(Classification::Restricted, |index| index.clearance()),
+            is_whole: false,
             stale: BTreeMap::new(),
         };
         Self {
@@ -106,7 +114,11 @@ impl Follower {
     }
 
     async fn fetch(&self, after: u64) -> Result<Vec<OutlinedChange>, MemoryError> {
-        let vectors_behind = self.read(|state| state.indexed);
+        // What is above the clearance of the index is searched here, however old it is.
+        let vectors_behind = self.read(|state| match state.clearance {
+            Classification::Restricted => state.indexed,
+            _ => 0,
+        });
         let query = OutlineQuery {
             after,
             limit: BATCH,
@@ -158,7 +170,9 @@ impl Follower {
             return;
         }
         let new = changes.into_iter().filter(|(sequence, _)| *sequence > indexed);
-        match index.apply(new.map(|(_, change)| change).collect(), last).await {
+        let clearance = self.read(|state| state.clearance);
+        let new = new.map(|(_, change)| cleared(change, clearance)).collect();
+        match index.apply(new, last).await {
             Ok(()) => self.has(last),
             Err(error) => self.is_away(&error),
         }
@@ -184,10 +198,9 @@ impl Follower {
                 return self.has(position);
             };
             let of_index = self.index_changes(changes);
-            match index
-                .apply(of_index.into_iter().map(|(_, change)| change).collect(), last)
-                .await
-            {
+            let clearance = self.read(|state| state.clearance);
+            let of_index = of_index.into_iter().map(|(_, change)| cleared(change, clearance));
+            match index.apply(of_index.collect(), last).await {
                 Ok(()) => self.has(last),
                 Err(error) => return self.is_away(&error),
             }
@@ -207,7 +220,10 @@ impl Follower {
                 .collect();
             for (collection, id) in has {
                 state.stale.remove(&(collection, id));
-                state.table_mut(collection).forget_vectors(id);
+                let (clearance, is_whole) = (state.clearance, state.is_whole);
+                if !is_whole && state.table(collection).can_flow_to(id, clearance) {
+                    state.table_mut(collection).forget_vectors(id);
+                }
             }
         });
     }
@@ -230,6 +246,13 @@ impl Follower {
         }
         match self.opened_at(&**index).await {
             Ok(position) => {
+                // It went back, as after a restored backup: what it lacks is searched here until it has it again.
+                if position < self.read(|state| state.indexed)
+                    && let Err(error) = self.load_beside().await
+                {
+                    tracing::warn!(%error, "the records cannot be read for the index");
+                    return;
+                }
                 self.write(|state| {
                     state.is_open = true;
                     state.again = None;
@@ -324,6 +347,27 @@ impl Follower {
         }
     }
 
+    /// Reads all vectors from the records, for contexts that may not ask the index.
+    pub(super) async fn load_whole(&self) -> Result<(), MemoryError> {
+        let mut after = 0;
+        while !self.read(State::is_whole) {
+            let changes = self.records.changes(after, BATCH).await?;
+            let last = changes.last().map(|change| change.sequence);
+            let changes = self.index_changes(changes);
+            self.write(|state| {
+                let position = state.position;
+                for (_, change) in changes.iter().filter(|(sequence, _)| *sequence <= position) {
+                    if let IndexChange::Upsert(point) = change {
+                        state.table_mut(point.collection).upsert(point, true);
+                    }
+                }
+                state.is_whole = last.is_none_or(|last| last >= position);
+            });
+            after = last.unwrap_or(after);
+        }
+        Ok(())
+    }
+
     fn index_changes(&self, changes: Vec<Change>) -> Numbered {
         let outlined = changes.into_iter().map(OutlinedChange::from).collect();
         taken_apart(outlined, &self.model.id).0
@@ -339,7 +383,7 @@ impl Follower {
 
     /// Whether any point passes.
     pub(crate) fn has_any(&self, collection: Collection, filter: &IndexFilter) -> bool {
-        self.read(|state| state.table(collection).passing(filter).next().is_some())
+        self.read(|state| state.table(collection).visible(filter).number() > 0)
     }
 
     /// The join of the labels of all points that pass.
@@ -361,6 +405,10 @@ impl State {
         }
     }
 
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
     fn table_mut(&mut self, collection: Collection) -> &mut Table {
         match collection {
             Collection::MetaArtifacts => &mut self.memories,
@@ -374,7 +422,9 @@ impl State {
             let is_behind = *sequence > self.indexed;
             let (collection, id) = match change {
                 IndexChange::Upsert(point) => {
-                    self.table_mut(point.collection).upsert(point, is_behind);
+                    let is_here =
+                        is_behind || self.is_whole || !point.payload.label.can_flow_to(self.clearance);
+                    self.table_mut(point.collection).upsert(point, is_here);
                     (point.collection, point.id)
                 }
                 IndexChange::Delete { collection, id } => {
@@ -387,6 +437,17 @@ impl State {
             }
         }
         self.position = last;
+    }
+}
+
+/// What an index may be given of a change: a point above its clearance is not in it.
+fn cleared(change: IndexChange, clearance: Classification) -> IndexChange {
+    match change {
+        IndexChange::Upsert(point) if !point.payload.label.can_flow_to(clearance) => IndexChange::Delete {
+            collection: point.collection,
+            id: point.id,
+        },
+        other => other,
     }
 }
 

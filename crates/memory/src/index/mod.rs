@@ -1,6 +1,5 @@
 //! Indexes of vectors, and how they follow the records.
 
-mod cleared;
 mod contract;
 mod exact;
 mod follower;
@@ -10,7 +9,6 @@ mod point;
 mod question;
 mod table;
 
-pub use cleared::ClearedIndex;
 pub use contract::{IndexChange, IndexHit, IndexSearch, Leg, VectorIndex};
 pub use exact::ExactIndex;
 pub(crate) use follower::Follower;

@@ -7,12 +7,15 @@ use super::table::{score, sort};
 use crate::MemoryError;
 use crate::ranking::LegScores;
 use std::sync::{Arc, PoisonError};
+use tidegate_policy::Label;
 use tidegate_store::{ChunkQuery, Collection, Item, MemoryQuery, PointId};
 
 /// What is asked.
 pub(crate) struct Question {
     pub(crate) collection: Collection,
     pub(crate) text: String,
+    /// The label of the context that asks.
+    pub(crate) label: Label,
     /// The dense leg, if there is one.
     pub(crate) dense: Option<Leg>,
     /// The learned sparse leg, if there is one.
@@ -69,6 +72,14 @@ impl Follower {
         let (Some(index), Some(leg)) = (&self.index, leg) else {
             return Ok(Vec::new());
         };
+        if self.read(State::is_whole) {
+            return Ok(Vec::new());
+        }
+        if !question.label.can_flow_to(index.clearance()) {
+            let _alone = self.following.lock().await;
+            self.load_whole().await?;
+            return Ok(Vec::new());
+        }
         let mut hits = Vec::new();
         if self.read(|state| state.is_open) {
             // It may find what is out of date in it: so many more are asked for.

@@ -219,6 +219,19 @@ impl Table {
         }
     }
 
+    /// Whether a point is not above `clearance`; one that is not there is not.
+    pub(crate) fn can_flow_to(&self, id: PointId, clearance: Classification) -> bool {
+        let row = self
+            .places
+            .get(&id)
+            .and_then(|place| self.rows.get(to_usize(*place)));
+        let above = Classification::ALL
+            .into_iter()
+            .filter(|level| !level.can_flow_to(clearance))
+            .flat_map(|level| [Label::trusted(level), Label::untrusted(level)]);
+        row.is_none_or(|row| above.fold(0, |bits, label| bits | label_bit(label)) & row.label == 0)
+    }
+
     /// Moves the points together, over the places of those that are gone.
     fn tidy(&mut self) {
         let mut moved = vec![NONE; self.rows.len()];

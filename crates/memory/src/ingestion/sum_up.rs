@@ -1,6 +1,7 @@
 //! A summary that costs the same for every length: one question, the best chunks, one answer.
 
 use crate::index::IndexFilter;
+use crate::memory::may_flow;
 use crate::{Memory, MemoryError, Scope};
 use std::sync::Arc;
 use tidegate_prompt::escape_block;
@@ -30,16 +31,16 @@ impl Memory {
         let Some(auxiliary) = &self.inner.auxiliary else {
             return Ok(None);
         };
-        if !scope.label.can_flow_to(auxiliary.clearance()) {
+        if !may_flow(scope.label, "auxiliary", auxiliary.clearance()) {
             return Ok(None);
         }
         let mut filter = IndexFilter::of(key.user.clone(), vec![scope.label]);
         filter.chat = Some(Arc::clone(&key.chat));
         filter.source = Some(key.source.clone());
         let question = QUESTION.trim();
-        let embedding = self.query_embedding(question, scope.label, cancel).await?;
+        let embedding = self.query_embedding(question, scope.label, cancel).await?.ok();
         let mut ranked = self
-            .rank_chunks(question, embedding.as_ref(), &filter, BEST)
+            .rank_chunks(question, scope.label, embedding.as_ref(), &filter, BEST)
             .await?;
         if ranked.len() < BEST {
             // No word of the question stands in it: its beginning tells most.

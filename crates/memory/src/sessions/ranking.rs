@@ -4,6 +4,7 @@ use crate::fusion::{Scores, normalise};
 use crate::index::{IndexFilter, Stand};
 use crate::{Embedding, Memory, MemoryError};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use tidegate_policy::Label;
 use tidegate_store::{Collection, PointId};
 
 /// How much of its neighbours' score a chunk gets: an answer stands beside what it answers.
@@ -32,13 +33,14 @@ impl Memory {
     pub(crate) async fn rank_chunks(
         &self,
         query: &str,
+        label: Label,
         embedding: Option<&Embedding>,
         filter: &IndexFilter,
         limit: usize,
     ) -> Result<Vec<(PointId, f32)>, MemoryError> {
         let depth = limit.saturating_mul(3).max(CANDIDATES);
         let scores = self
-            .leg_scores(Collection::SessionRag, query, embedding, filter, depth)
+            .leg_scores(Collection::SessionRag, query, label, embedding, filter, depth)
             .await?;
         let share = if embedding.is_none() {
             0.0

@@ -8,7 +8,7 @@
 
 mod artifacts;
 mod chunks;
-mod cleared;
+mod clearance;
 mod common;
 mod conformance;
 mod crash;

@@ -1,10 +1,10 @@
 //! Opening the memories over the records of the store.
 
-use crate::config::{Configuration, MemoryIndexKind};
+use crate::config::Configuration;
 use crate::memory::MemoryAuxiliary;
 use crate::{Runtime, RuntimeBuilder, RuntimeError};
 use std::sync::Arc;
-use tidegate_memory::{Auxiliary, ClearedIndex, Embedder, Memory, MemoryBuilder, VectorIndex};
+use tidegate_memory::{Auxiliary, Embedder, Memory, MemoryBuilder, VectorIndex};
 use tidegate_store::Records;
 
 impl RuntimeBuilder {
@@ -88,15 +88,8 @@ fn configured(
     embedder: Arc<dyn Embedder>,
     index: Option<Arc<dyn VectorIndex>>,
 ) -> MemoryBuilder {
-    let builder =
-        Memory::builder(Arc::clone(&records), embedder).settings(configuration.memory.for_library());
-    let of_index = &configuration.memory.index;
+    let builder = Memory::builder(records, embedder).settings(configuration.memory.for_library());
     match index {
-        // A server is a sink like any other.
-        Some(index) if of_index.kind == MemoryIndexKind::Server => {
-            let clearance = of_index.effective_clearance();
-            builder.index(Arc::new(ClearedIndex::new(index, records, clearance)))
-        }
         Some(index) => builder.index(index),
         None => builder,
     }

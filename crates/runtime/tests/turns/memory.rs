@@ -44,7 +44,7 @@ fn open(world: &World) -> Arc<SqliteStore> {
 fn with_model(builder: RuntimeBuilder, model: &Arc<Actor>) -> Runtime {
     let models = vec![ModelId::new(model.id().clone(), "m")];
     builder
-        .provider(Arc::clone(model) as _, Restricted, 8)
+        .provider(model.clone(), Restricted, 8)
         .tier(Tier::Lite, models.clone())
         .tier(Tier::Flash, models)
         .build()
@@ -214,7 +214,7 @@ async fn with_escalate_what_is_above_the_session_comes_back_and_raises_it_first(
     assert!(sent.contains("oat milk") && !sent.contains("goat"), "{sent}");
     assert_eq!(session.taint().label(), Label::trusted(Confidential));
     let names = world.event_names().await;
-    let place = |name| names.iter().position(|known| *known == name).unwrap();
+    let place = |name: &str| names.iter().position(|known| *known == name).unwrap();
     assert!(place("taint.raised") < place("model.called"), "{names:?}");
     let stored = store.session(session.id()).await.unwrap().unwrap();
     assert_eq!(stored.session.taint.label(), Label::trusted(Confidential));
@@ -411,7 +411,7 @@ async fn without_a_memory_that_may_be_seen_a_turn_asks_no_embedder_and_records_n
 
 #[tokio::test]
 async fn recall_is_bounded_in_number_and_size_and_can_be_switched_off() {
-    let milk = |n: usize| format!("Milk number {n} in coffee: {}", "very ".repeat(5 * n));
+    let milk = |n: usize| format!("Milk number {n} in coffee is very, very good, they say.");
     for (limit, characters, expected, left_out) in [(2, 4_000, 2, 0), (4, 110, 2, 2), (0, 4_000, 0, 0)] {
         let world = World::new().configured(|configuration| {
             configuration.memory.recall_limit = limit;
@@ -510,7 +510,7 @@ async fn the_auxiliary_model_names_facts_that_may_flow_to_it_and_hears_of_no_oth
         let builder = world
             .builder()
             .records(Arc::clone(&store) as Arc<dyn Records>)
-            .provider(Arc::clone(&small) as _, Classification::Internal, 1)
+            .provider(small.clone(), Classification::Internal, 1)
             .auxiliary(vec![ModelId::new(small.id().clone(), "m")]);
         let runtime = with_model(builder.with_memory(hashed(), None).await.unwrap(), &model);
         let mut session = new_session(&world, &runtime).await;
@@ -536,10 +536,72 @@ async fn the_auxiliary_model_names_facts_that_may_flow_to_it_and_hears_of_no_oth
     }
 }
 
+#[tokio::test]
+async fn memories_are_made_of_what_was_said_every_so_many_messages_if_that_is_switched_on() {
+    let (world, store) = on_disk();
+    let world = world.configured(|configuration| {
+        configuration.memory.extract = true;
+        configuration.memory.extract_every = 4;
+    });
+    let proposed =
+        r#"[{"artifact_name": "alignment profile", "fact": "The owner drinks green tea.", "importance": 3}]"#;
+    let name = r#"{"memory_id": "green-tea", "tags": ["tea"]}"#;
+    let model = Actor::new("model", [says("Noted."), says("It is at nine."), says("Yes.")]);
+    let small = Actor::new("small", [says(proposed), says(name)]);
+    let builder = world
+        .builder()
+        .records(Arc::clone(&store) as Arc<dyn Records>)
+        .provider(small.clone(), Restricted, 1)
+        .auxiliary(vec![ModelId::new(small.id().clone(), "m")]);
+    let runtime = with_model(builder.with_memory(hashed(), None).await.unwrap(), &model);
+    remember(
+        runtime.memory().unwrap(),
+        Label::BOTTOM,
+        "ferry",
+        "The ferry leaves at nine.",
+    )
+    .await;
+    let mut session = new_session(&world, &runtime).await;
+    session
+        .run("I drink green tea, the owner said.", at(Public))
+        .await
+        .unwrap();
+    assert!(small.requests().is_empty(), "two messages");
+    session
+        .run("When does the ferry leave?", at(Public))
+        .await
+        .unwrap();
+    small.done();
+    let Body::User(material) = &small.requests()[0].history[0].body else {
+        panic!("a message")
+    };
+    let material = joined_text(&material.content);
+    assert!(
+        material.contains("green tea") && material.contains("at nine"),
+        "{material}"
+    );
+    assert!(
+        !material.contains("recalled-memory"),
+        "what was recalled is not remembered again: {material}"
+    );
+    session.run("Sure?", at(Public)).await.unwrap();
+    let mut names: Vec<String> = store
+        .memories(MemoryQuery::default())
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|memory| memory.memory_id.to_string())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["ferry", "green-tea"]);
+}
+
 async fn sources(store: &SqliteStore) -> Vec<String> {
     let sources = store.memory_sources(SourceQuery::default()).await.unwrap();
     let names = sources.into_iter().map(|source| source.key.source.to_string());
-    names.collect()
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
 }
 
 #[tokio::test]
@@ -572,10 +634,7 @@ async fn a_reset_or_deleted_session_leaves_nothing_it_saved_and_others_keep_thei
     let request = SessionRequest::new(Which::InPlaceOf(first.id())).workspace(world.workspace());
     let reset = runtime.session(request).await.unwrap();
     assert_ne!(reset.id(), first.id());
-    assert_eq!(
-        sources(&store).await,
-        ["two", "three"].map(str::to_owned).sorted()
-    );
+    assert_eq!(sources(&store).await, ["three", "two"]);
 
     let second = open.remove(0).id();
     runtime.delete(second).await.unwrap();
@@ -586,18 +645,6 @@ async fn a_reset_or_deleted_session_leaves_nothing_it_saved_and_others_keep_thei
         .await
         .unwrap();
     assert_eq!(sources(&store).await, [""; 0]);
-}
-
-trait Sorted {
-    fn sorted(self) -> Vec<String>;
-}
-
-impl<const N: usize> Sorted for [String; N] {
-    fn sorted(self) -> Vec<String> {
-        let mut all = Vec::from(self);
-        all.sort();
-        all
-    }
 }
 
 #[tokio::test]
