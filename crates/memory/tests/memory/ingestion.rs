@@ -255,6 +255,13 @@ fn xlsx() -> Vec<u8> {
     let packages = "http://schemas.openxmlformats.org/package/2006/relationships";
     zipped(&[
         (
+            "_rels/.rels",
+            format!(
+                "<Relationships xmlns=\"{packages}\"><Relationship Id=\"rId1\" \
+                 Type=\"{relations}/officeDocument\" Target=\"xl/workbook.xml\"/></Relationships>"
+            ),
+        ),
+        (
             "xl/workbook.xml",
             format!(
                 "<workbook xmlns=\"{main}\" xmlns:r=\"{relations}\"><sheets>\
