@@ -318,7 +318,7 @@ async fn documents_become_text() {
         (
             "a.html",
             page.as_bytes().to_vec(),
-            "# Tides\n\nhigh & low\n\n* one\n* two",
+            "# Tides\n\nhigh & low\n* one\n* two",
         ),
         ("a.txt", b"\xef\xbb\xbfhigh".to_vec(), "high"),
         ("b.txt", b"\xff\xfeh\0i\0".to_vec(), "hi"),
