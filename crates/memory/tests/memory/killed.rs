@@ -79,6 +79,9 @@ impl Records for Deadly {
     fn changes(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Change>, StoreError>> {
         self.inner.changes(after, limit)
     }
+    fn keeps_words(&self) -> bool {
+        self.inner.keeps_words()
+    }
     fn outlines(&self, query: OutlineQuery) -> BoxFuture<'_, Result<Vec<OutlinedChange>, StoreError>> {
         self.inner.outlines(query)
     }
