@@ -4,7 +4,7 @@
 use serde_json::Value;
 use tidegate_message::{
     ApprovalDecision, BreakCause, BrokenPart, CompactionTrigger, Event, EventKind, FinishReason, Limit,
-    ResultStatus, SummaryBy, Tier, TurnStatus, Unavailable, Usage, Warning,
+    QuestionEnd, ResultStatus, SummaryBy, Tier, TurnStatus, Unavailable, Usage, Warning,
 };
 use tidegate_policy::{
     ApprovalId, Classification, Decision, Evaluation, FlowKind, Label, Origin, RuleOutcome, RuleTrace,

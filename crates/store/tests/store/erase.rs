@@ -3,7 +3,7 @@
 use crate::common::*;
 use std::path::{Path, PathBuf};
 use tidegate_message::{
-    ApprovalDecision, BreakCause, BrokenPart, CompactionTrigger, EventKind, FinishReason, Limit,
+    ApprovalDecision, BreakCause, BrokenPart, CompactionTrigger, EventKind, FinishReason, Limit, QuestionEnd,
     ResultStatus, SummaryBy, Tier, TurnStatus, Unavailable, Usage, Warning,
 };
 use tidegate_policy::{
