@@ -32,6 +32,10 @@ fn a_question_with_nobody_there_waits_and_is_answered_later() {
     for text in ["│ Which \\u{1b}[2Jcolour?", "  1  red", "--answer TEXT"] {
         assert!(shown.contains(text), "{text:?} is not in:\n{shown}");
     }
+    assert!(
+        !shown.contains("approvals grant"),
+        "a question is not granted: {shown}"
+    );
 
     // Still unanswered: the same question, as JSON.
     let pending = home

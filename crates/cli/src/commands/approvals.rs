@@ -105,7 +105,8 @@ async fn list(global: &Global, store: &dyn Store) -> anyhow::Result<()> {
             }
         }
     }
-    if !global.json {
+    let is_call = |record: &ApprovalRecord| PendingQuestion::read(record).is_none();
+    if !global.json && waiting.iter().any(is_call) {
         output::line("\nto decide: tidegate approvals grant ID, or tidegate approvals refuse ID")?;
     }
     Ok(())
