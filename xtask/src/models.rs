@@ -15,6 +15,10 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
         .context("cannot read the workspace; is every Cargo.toml valid?")?;
     let models = metadata.target_directory.join("models");
     // The example and not the crate: xtask stays quick to build.
-    cmd!(shell, "cargo run --quiet --package tidegate-embed --example fetch -- minilm {models}").run()?;
+    cmd!(
+        shell,
+        "cargo run --quiet --package tidegate-embed --example fetch -- minilm {models}"
+    )
+    .run()?;
     Ok(())
 }

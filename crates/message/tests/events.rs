@@ -4,7 +4,8 @@
 use serde_json::Value;
 use tidegate_message::{
     ApprovalDecision, BreakCause, BrokenPart, CompactionTrigger, Event, EventKind, FinishReason, Limit,
-    MemoryTrouble, QuestionEnd, RecalledItem, ResultStatus, SummaryBy, Tier, TurnStatus, Unavailable, Usage, Warning,
+    MemoryTrouble, QuestionEnd, RecalledItem, ResultStatus, SummaryBy, Tier, TurnStatus, Unavailable, Usage,
+    Warning,
 };
 use tidegate_policy::{
     ApprovalId, Classification, Decision, Evaluation, FlowKind, Label, MemoryId, Origin, RuleOutcome,

@@ -225,7 +225,11 @@ fn values(settings: &MemorySettings) -> BTreeMap<String, Value> {
     while let Some((key, value)) = left.pop() {
         match value {
             Value::Object(members) => {
-                left.extend(members.into_iter().map(|(name, value)| (format!("{key}.{name}"), value)));
+                left.extend(
+                    members
+                        .into_iter()
+                        .map(|(name, value)| (format!("{key}.{name}"), value)),
+                );
             }
             value => {
                 found.insert(key, value);

@@ -3,8 +3,8 @@
 mod begin;
 mod calls;
 mod compact;
-mod hooks;
 mod extract;
+mod hooks;
 mod output;
 mod prefix;
 mod put_aside;
@@ -26,9 +26,7 @@ use crate::{CancelToken, Observer, RuntimeError, Session, Signal, TurnOptions, T
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tidegate_core::{Advance, Failure, Outcome, Run, Step, ToolFacts};
-use tidegate_message::{
-    Body, EntrySeq, EventKind, ModelId, ToolResult, TurnStatus, Usage, UserMessage,
-};
+use tidegate_message::{Body, EntrySeq, EventKind, ModelId, ToolResult, TurnStatus, Usage, UserMessage};
 use tidegate_policy::{CallId, Label, Origin, SessionFacts, ToolName, TurnId};
 use tidegate_store::{ApprovalRecord, CallState, MemoryRecord, SessionPatch, SessionState, Write};
 use tidegate_tools::Registry;

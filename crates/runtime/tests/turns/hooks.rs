@@ -48,7 +48,9 @@ fn runtime(world: &World, model: &Arc<Actor>, hooks: Vec<Arc<dyn TurnHook>>) -> 
         .builder()
         .provider(model.clone(), Classification::Restricted, 8)
         .tier(Tier::Lite, vec![ModelId::new(model.id().clone(), "m")]);
-    let builder = hooks.into_iter().fold(builder, |builder, hook| builder.hook(hook));
+    let builder = hooks
+        .into_iter()
+        .fold(builder, |builder, hook| builder.hook(hook));
     builder.build().unwrap()
 }
 

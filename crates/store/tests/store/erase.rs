@@ -4,7 +4,8 @@ use crate::common::*;
 use std::path::{Path, PathBuf};
 use tidegate_message::{
     ApprovalDecision, BreakCause, BrokenPart, CompactionTrigger, EventKind, FinishReason, Limit,
-    MemoryTrouble, QuestionEnd, RecalledItem, ResultStatus, SummaryBy, Tier, TurnStatus, Unavailable, Usage, Warning,
+    MemoryTrouble, QuestionEnd, RecalledItem, ResultStatus, SummaryBy, Tier, TurnStatus, Unavailable, Usage,
+    Warning,
 };
 use tidegate_policy::{
     ApprovalId, CallId, Classification, Decision, Evaluation, FlowKind, Label, Origin, RuleId, RuleOutcome,
