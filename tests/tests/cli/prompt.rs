@@ -161,7 +161,9 @@ text = "ok"
     let all = home.run(show).code(0).says(["which no wire carries"]);
     assert!(all.out.contains("Timbuktu") && all.out.contains("swordfish"));
 
-    home.configure(&format!("{configuration}\n[secrets.code]\nenv = \"CODE\"\ntools = [\"x\"]\narguments = [\"y\"]\n"));
+    home.configure(&format!(
+        "{configuration}\n[secrets.code]\nenv = \"CODE\"\ntools = [\"x\"]\narguments = [\"y\"]\n"
+    ));
     let secret = home
         .run_with(&[("CODE", "swordfish-0001")], show)
         .code(0)
