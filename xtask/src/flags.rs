@@ -17,6 +17,9 @@ xflags::xflags! {
         /// Show every crate with its level and dependencies, and test that they only lead downwards.
         cmd layers {}
 
+        /// Fetch the model and the library that some tests and benches need into the target folder, with pip.
+        cmd models {}
+
         /// Measure; without a name, list what can be measured.
         cmd bench {
             /// What to measure.

@@ -6,6 +6,7 @@ mod bench;
 mod ci;
 mod flags;
 mod layers;
+mod models;
 mod test;
 mod workspace;
 
@@ -35,6 +36,7 @@ fn run(flags: Xtask) -> anyhow::Result<()> {
         XtaskCmd::Ci(_) => ci::run(&shell),
         XtaskCmd::Test(test) => test::run(&shell, &test.arguments),
         XtaskCmd::Layers(_) => layers::run(&shell),
+        XtaskCmd::Models(_) => models::run(&shell),
         XtaskCmd::Bench(bench) => bench::run(&shell, bench.name.as_deref()),
     }
 }

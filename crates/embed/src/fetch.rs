@@ -23,7 +23,7 @@ mod package;
 mod plan;
 mod progress;
 
-pub use catalogue::{BGE_M3, KnownModel, MINILM, ONNX_RUNTIME, known};
+pub use catalogue::{BGE_M3, KnownModel, MINILM, ONNX_RUNTIME, find, known};
 pub use hub::{DEFAULT_HUB, HubFile, HubModel};
 pub use package::{Package, PackageModel, PackagedFile};
 pub use plan::{Fetch, Fetched};

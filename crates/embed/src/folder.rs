@@ -394,10 +394,13 @@ fn identified(name: &str, fingerprint: &[(String, String)], pooling: Option<Pool
     format!("{name}@{}", hash.get(..12).unwrap_or(&hash))
 }
 
-/// The files whose content decides what the vectors are, with their SHA-256: model, weights beside it, tokenizer.
-fn of_manifest(manifest: &Manifest) -> Vec<(String, String)> {
+/// The files whose content decides what the vectors are, with their SHA-256, sorted: model, weights beside it, tokenizer.
+type Fingerprint = Vec<(String, String)>;
+
+/// That of a folder that was fetched.
+fn of_manifest(manifest: &Manifest) -> Fingerprint {
     let decides = |name: &str| name == "tokenizer.json" || name.ends_with(".onnx") || is_weights(name);
-    let mut files: Vec<_> = manifest
+    let mut files: Fingerprint = manifest
         .files
         .iter()
         .filter(|(name, _)| decides(name))
@@ -408,10 +411,7 @@ fn of_manifest(manifest: &Manifest) -> Vec<(String, String)> {
 }
 
 /// The same of a folder without manifest, and which kind of model it looks like.
-fn of_files(
-    folder: &Path,
-    model_file: &Path,
-) -> Result<(Vec<(String, String)>, Option<ModelKind>), EmbedError> {
+fn of_files(folder: &Path, model_file: &Path) -> Result<(Fingerprint, Option<ModelKind>), EmbedError> {
     let (model, kind) = hashed(model_file)?;
     let mut files = vec![(plain_name(&model_file.to_string_lossy()), model)];
     for path in weights_beside(model_file)? {

@@ -3,6 +3,7 @@
 //! - [`FakeOpenAi`] is an OpenAI-compatible server on the loopback interface. It refuses what the real
 //!   service refuses ([`check_request`]), streams its replies in pieces of any size, and breaks off where it
 //!   is told to.
+//! - [`FakeEmbeddings`] is a strict `/v1/embeddings`.
 //! - [`FaultServer`] is a server that goes wrong to the byte: cut, reset, hanging, slow, broken, refusing.
 //! - [`Cassette`] records what a real server answers, without its secrets, and plays it again.
 //! - [`HashingModel`] is a model whose actions depend on every bit it is shown: for tests of what leaks.
@@ -30,6 +31,7 @@
 
 mod cassette;
 pub mod conformance;
+mod embeddings;
 mod fault;
 mod hashing;
 mod meddling;
@@ -38,6 +40,7 @@ mod prefix;
 mod scripted;
 
 pub use cassette::{Cassette, CassetteError};
+pub use embeddings::{FakeEmbeddings, FakeEmbeddingsReply};
 pub use fault::{At, ChunkFault, Fault, FaultServer, Framing, Gate, SilentPort, refused_port};
 pub use hashing::HashingModel;
 pub use meddling::{MeddledStore, Meddler};

@@ -99,6 +99,27 @@ pub fn known() -> Vec<KnownModel> {
     known
 }
 
+/// What is known under this name: that of its folder or, of the models of a hub, of its repository.
+///
+/// # Errors
+/// [`EmbedError::UnknownModel`], with what there is.
+pub fn find(name: &str) -> Result<KnownModel, EmbedError> {
+    let folder = match name {
+        MINILM | BGE_M3 | ONNX_RUNTIME => name.to_owned(),
+        _ => text_model(name)?.name,
+    };
+    let found = known().into_iter().find(|known| known.name == folder);
+    found.ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> EmbedError {
+    let names: Vec<String> = known().into_iter().map(|known| known.name).collect();
+    EmbedError::UnknownModel {
+        name: name.to_owned(),
+        known: names.join(", "),
+    }
+}
+
 /// The text model of this name: that of its folder, or its repository on the hub.
 ///
 /// # Errors
@@ -108,13 +129,10 @@ pub(super) fn text_model(name: &str) -> Result<HubModel, EmbedError> {
     let is_wanted = |info: &ModelInfo<EmbeddingModel>| {
         name_of(info) == wanted || info.model_code.to_ascii_lowercase() == wanted
     };
-    let info = text_models().into_iter().find(is_wanted).ok_or_else(|| {
-        let names: Vec<String> = known().into_iter().map(|known| known.name).collect();
-        EmbedError::UnknownModel {
-            name: name.to_owned(),
-            known: names.join(", "),
-        }
-    })?;
+    let info = text_models()
+        .into_iter()
+        .find(is_wanted)
+        .ok_or_else(|| unknown(name))?;
     let pooling = match TextEmbedding::get_default_pooling_method(&info.model) {
         Some(fastembed::Pooling::Mean) => Some(Pooling::Mean),
         Some(fastembed::Pooling::Cls) => Some(Pooling::Cls),

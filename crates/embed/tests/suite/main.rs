@@ -1,0 +1,17 @@
+//! Models, endpoints and fetching.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+
+mod folders;
+mod hub;
+mod hub_server;
+mod local;
+mod minilm;
+#[cfg(unix)]
+mod packages;
+mod places;
+mod remote;
