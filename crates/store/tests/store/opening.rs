@@ -112,7 +112,7 @@ fn a_newer_store_without_its_version_is_refused_too() {
     sqlite(&path)
         .execute_batch("PRAGMA user_version = 7; DROP TABLE meta")
         .unwrap();
-    assert!(said_of(&path).contains("written by Tidegate of an unknown version (schema 6)"));
+    assert!(said_of(&path).contains("written by Tidegate of an unknown version (schema 7)"));
 }
 
 #[test]
@@ -124,8 +124,8 @@ fn a_store_that_becomes_newer_while_it_is_open_is_not_written_to() {
     assert!(matches!(
         commit(&store, vec![create(2)]),
         Err(StoreError::Newer {
-            found: 6,
-            known: 5,
+            found: 7,
+            known: 6,
             ..
         })
     ));
