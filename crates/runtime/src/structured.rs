@@ -6,6 +6,7 @@ use serde_json::Value;
 use tidegate_message::{TurnStatus, UserMessage};
 use tidegate_policy::{Classification, Label};
 use tidegate_prompt::{Note, NoteKind};
+use tidegate_tools::graphemes_within;
 
 /// Problems of one answer that are told.
 const MOST_PROBLEMS: usize = 20;
@@ -244,14 +245,11 @@ fn fits(report: TurnReport, value: Value) -> Structured {
 
 /// A problem without the most of what it quotes of the answer.
 fn in_short(problem: String) -> String {
-    match problem.char_indices().nth(MOST_CHARACTERS) {
-        None => problem,
-        Some(_) => {
-            let mut short: String = problem.chars().take(MOST_CHARACTERS).collect();
-            short.push('…');
-            short
-        }
+    let kept = graphemes_within(&problem, MOST_CHARACTERS);
+    if kept.len() == problem.len() {
+        return problem;
     }
+    format!("{kept}…")
 }
 
 /// The text without blanks around it and without a fence of Markdown.
