@@ -55,7 +55,7 @@ impl OwnerMemory {
     pub(crate) fn check_level(&self, level: Classification) -> anyhow::Result<()> {
         anyhow::ensure!(
             level.can_flow_to(self.clearance),
-            "{level} is above your clearance, which is {} ([policy] clearance, [users.{}] clearance)",
+            "{level} is above your clearance, which is {} ([users.{}] clearance)",
             self.clearance,
             self.user
         );
@@ -127,7 +127,7 @@ pub(crate) async fn open_with(opened: Opened, embedder: Arc<dyn Embedder>) -> an
         memory,
         store: opened.store,
         user: UserId::new(LOCAL_USER),
-        clearance: clearance.min(configuration.policy.clearance),
+        clearance,
     };
     tell_of_index(&owner.memory);
     Ok(owner)
@@ -146,16 +146,23 @@ pub(crate) async fn added_to(
     if let Some(memory) = shared {
         return Ok(builder.memory(memory));
     }
-    let recorded = match builder.recorded() {
-        Some(records) => records.model().await?,
-        None => None,
+    let (recorded, is_empty) = match builder.recorded() {
+        Some(records) => {
+            let statistics = records.statistics().await?;
+            let is_empty = statistics.memories == 0 && statistics.chunks == 0;
+            (records.model().await?, is_empty)
+        }
+        None => (None, true),
     };
     let circumstances = Circumstances {
         loaded,
         data,
         recorded,
     };
-    let picked = circumstances.pick(&loaded.configuration.memory.embedder).await?;
+    let mut picked = circumstances.pick(&loaded.configuration.memory.embedder).await?;
+    if !is_empty {
+        picked = picked.loaded().await?;
+    }
     Ok(builder
         .with_memory(picked.embedder, index::pick(loaded, data)?)
         .await?)

@@ -2,10 +2,14 @@
 
 use crate::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 /// How long nothing is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often something moves where nothing is known of the progress.
+const TICK: Duration = Duration::from_millis(200);
 
 /// Work whose progress is shown on standard error, where that is a terminal, once it takes over a second. It
 /// vanishes with this.
@@ -61,6 +65,18 @@ impl Progress {
                 self.bar.set_style(style);
             }
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+}
+
+/// Waits for work of which nothing is known but that it goes on.
+pub(crate) async fn watched<T>(what: &'static str, work: impl Future<Output = T>) -> T {
+    let progress = Progress::begin(what);
+    let mut work = pin!(work);
+    loop {
+        match tokio::time::timeout(TICK, &mut work).await {
+            Ok(done) => return done,
+            Err(_) => progress.tick(),
         }
     }
 }

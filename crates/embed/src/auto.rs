@@ -2,7 +2,8 @@
 
 use crate::fetch::{BGE_M3, MINILM};
 use crate::{
-    Choice, Chosen, EmbedError, FolderOptions, LibraryPlaces, ModelFolder, Offers, OnnxRuntime, choose, open,
+    Choice, Chosen, EmbedError, FolderOptions, LazyEmbedder, LibraryPlaces, ModelFolder, Offers, OnnxRuntime,
+    choose, open,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,6 +48,28 @@ impl Auto {
     /// As [`choose`](Self::choose); and if what was chosen cannot be loaded, as without ONNX Runtime's library. It does
     /// not go on with something worse, which would embed the records differently.
     pub fn open(&self) -> Result<(Arc<dyn Embedder>, Chosen), EmbedError> {
+        let (folder, chosen) = self.chosen_folder()?;
+        let embedder: Arc<dyn Embedder> = match folder {
+            Some(folder) => open(&folder, &OnnxRuntime::load(&self.library)?)?,
+            None => Arc::new(HashedEmbedder::new()),
+        };
+        Ok((embedder, chosen))
+    }
+
+    /// Chooses, and loads what was chosen when it is first needed.
+    ///
+    /// # Errors
+    /// As [`choose`](Self::choose), and if there is no library to load it with.
+    pub fn open_lazily(&self) -> Result<(Arc<dyn Embedder>, Chosen), EmbedError> {
+        let (folder, chosen) = self.chosen_folder()?;
+        let embedder: Arc<dyn Embedder> = match folder {
+            Some(folder) => Arc::new(LazyEmbedder::new(folder, self.library.clone())?),
+            None => Arc::new(HashedEmbedder::new()),
+        };
+        Ok((embedder, chosen))
+    }
+
+    fn chosen_folder(&self) -> Result<(Option<ModelFolder>, Chosen), EmbedError> {
         let folders = self.folders()?;
         let chosen = self.chosen(&folders);
         let folder = match chosen.choice {
@@ -55,11 +78,7 @@ impl Auto {
             Choice::Minilm => folders.minilm,
             Choice::Hashed => None,
         };
-        let embedder: Arc<dyn Embedder> = match folder {
-            Some(folder) => open(&folder, &OnnxRuntime::load(&self.library)?)?,
-            None => Arc::new(HashedEmbedder::new()),
-        };
-        Ok((embedder, chosen))
+        Ok((folder, chosen))
     }
 
     fn folders(&self) -> Result<Folders, EmbedError> {

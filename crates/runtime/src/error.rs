@@ -152,7 +152,7 @@ pub enum RuntimeError {
     },
     /// The memories cannot be opened or used.
     #[error(transparent)]
-    Memory(#[from] tidegate_memory::MemoryError),
+    Memory(Box<tidegate_memory::MemoryError>),
     /// The key of a service that the memories use is not there.
     #[error("{section}: {message}")]
     MemoryKey {
@@ -378,5 +378,11 @@ impl From<crate::config::ConfigError> for RuntimeError {
 impl From<tidegate_prompt::PromptError> for RuntimeError {
     fn from(error: tidegate_prompt::PromptError) -> Self {
         Self::Prompt(Box::new(error))
+    }
+}
+
+impl From<tidegate_memory::MemoryError> for RuntimeError {
+    fn from(error: tidegate_memory::MemoryError) -> Self {
+        Self::Memory(Box::new(error))
     }
 }

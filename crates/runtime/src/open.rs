@@ -17,7 +17,7 @@ use tidegate_message::{
     Entry, EntrySeq, EventKind, ModelPolicy, Tier, ToolSpec, Transcript, TranscriptError,
 };
 use tidegate_policy::{
-    Caller, Classification, Flow, Hook, HostRules, Label, PathRules, ResetFlow, Role, SessionFacts,
+    Classification, Flow, Hook, HostRules, Label, PathRules, ResetFlow, Role, SessionFacts,
     SessionId, SessionName, UserId,
 };
 use tidegate_prompt::Cooldown;

@@ -6,9 +6,13 @@ use serde_json::Value;
 use tidegate_message::{TurnStatus, UserMessage};
 use tidegate_policy::{Classification, Label};
 use tidegate_prompt::{Note, NoteKind};
+use tidegate_tools::graphemes_within;
 
 /// Problems of one answer that are told.
 const MOST_PROBLEMS: usize = 20;
+
+/// Characters of one of them.
+const MOST_CHARACTERS: usize = 300;
 
 /// Bytes of a schema.
 const MOST_BYTES: usize = 64 << 10;
@@ -87,7 +91,7 @@ impl AnswerSchema {
             .map(|error| {
                 let at = error.instance_path().as_str().to_owned();
                 let at = if at.is_empty() { "the whole".to_owned() } else { at };
-                format!("{at}: {error}")
+                in_short(format!("{at}: {error}"))
             })
             .collect();
         let left_out = errors.count();
@@ -239,6 +243,15 @@ fn fits(report: TurnReport, value: Value) -> Structured {
     }
 }
 
+/// A problem without the most of what it quotes of the answer.
+fn in_short(problem: String) -> String {
+    let kept = graphemes_within(&problem, MOST_CHARACTERS);
+    if kept.len() == problem.len() {
+        return problem;
+    }
+    format!("{kept}…")
+}
+
 /// The text without blanks around it and without a fence of Markdown.
 fn without_fence(answer: &str) -> &str {
     let answer = answer.trim();
@@ -286,6 +299,10 @@ mod tests {
         ] {
             assert_eq!(schema.check(answer).unwrap_err().problems, [expected]);
         }
+        let long = format!(r#"{{"n": "{}"}}"#, "é".repeat(5_000));
+        let problem = schema.check(&long).unwrap_err().problems.remove(0);
+        assert_eq!(problem.chars().count(), 301);
+        assert!(problem.ends_with('…'), "{problem}");
         let many = AnswerSchema::parse(r#"{"items": {"type": "string"}}"#).unwrap();
         let numbers = serde_json::json!(vec![1; 25]).to_string();
         let misfit = many.check(&numbers).unwrap_err();

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 /// Fields whose strings are words of the program or of the configuration, never content.
 #[rustfmt::skip]
-const STRUCTURAL: [&str; 24] = [
+const STRUCTURAL: [&str; 25] = [
     "kind", "call", "unknown_calls", "approval",
     "flow", "decision", "rule", "outcome",
     "classification", "integrity", "clearance", "from", "to",

@@ -148,7 +148,7 @@ async fn embeddings(State(shared): State<Arc<Shared>>, headers: HeaderMap, body:
         let reply = json!({
             "object": "list",
             "data": data,
-            "model": request["model"],
+            "model": request.get("model").cloned().unwrap_or_default(),
             "usage": {"prompt_tokens": 1, "total_tokens": 1},
         });
         answer(StatusCode::OK, None, reply.to_string())

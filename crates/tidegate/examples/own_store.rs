@@ -243,7 +243,8 @@ impl State {
             }
             Write::CompactionRest(id, rest) => self.open(id)?.rest = rest,
             Write::Spent(id, usage) => self.open(id)?.spent += usage,
-            Write::IndexMessages(_) => {}
+            // Neither search nor memories are kept here.
+            Write::IndexMessages(_) | Write::PurgeContext(_) => {}
             Write::EraseSession(id) => {
                 let kept = self
                     .sessions

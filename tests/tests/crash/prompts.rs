@@ -13,7 +13,7 @@ use tidegate_tests::crash::{Errand, Finished, Kill, SESSION, Side, Work};
 const NOTE: &str = "Water the plants at noon.";
 const ANSWER: &str = "Done, as you said.";
 /// The conversation below has reached the threshold of it.
-const WINDOW: u64 = 7_000;
+const WINDOW: u64 = 6_000;
 
 fn kills(commits: usize) -> impl Iterator<Item = Kill> {
     (1..=commits).flat_map(|commit| [Side::Before, Side::After].map(|side| Kill { commit, side }))

@@ -14,7 +14,7 @@ struct Bench {
     command: fn(&Shell) -> anyhow::Result<()>,
 }
 
-const BENCHES: [Bench; 5] = [
+const BENCHES: [Bench; 6] = [
     Bench {
         name: "start",
         description: "from the start of the program to its first request to a model, on an existing data folder",

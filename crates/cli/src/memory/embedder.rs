@@ -1,9 +1,10 @@
 //! Which embedder: the one place where the configuration becomes one.
 
+use crate::progress::watched;
 use anyhow::Context as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tidegate_memory::{Embedder, HashedEmbedder};
+use tidegate_memory::{EmbedWork, Embedder, HashedEmbedder};
 use tidegate_runtime::config::{EmbedderChoice, Loaded};
 use tidegate_runtime::{DataFolder, Runtime};
 use tidegate_store::ModelRecord;
@@ -48,6 +49,18 @@ impl Circumstances<'_> {
     }
 }
 
+impl Picked {
+    /// Loads the model if that was not done yet, so that the first search does not wait for it. Nothing is sent to a
+    /// remote one but a word.
+    pub(crate) async fn loaded(self) -> anyhow::Result<Self> {
+        let word = self
+            .embedder
+            .embed_query("ready".to_owned(), EmbedWork::default());
+        watched("loading the model", word).await?;
+        Ok(self)
+    }
+}
+
 /// Where fetched models lie.
 pub(crate) fn models_folder(data: &DataFolder) -> PathBuf {
     data.root().join("models")
@@ -57,9 +70,8 @@ pub(crate) fn models_folder(data: &DataFolder) -> PathBuf {
 mod built_in {
     use super::*;
     use crate::environment;
-    use crate::progress::Progress;
     use tidegate_embed::{
-        Auto, FolderOptions, LibraryPlaces, ModelFolder, OnnxRuntime, RemoteEmbedder, RemoteSettings,
+        Auto, FolderOptions, LazyEmbedder, LibraryPlaces, ModelFolder, RemoteEmbedder, RemoteSettings,
     };
     use tidegate_runtime::MemoryService;
 
@@ -86,7 +98,7 @@ mod built_in {
 
         pub(super) async fn auto(&self) -> anyhow::Result<Picked> {
             let auto = self.offers();
-            let (embedder, chosen) = off_thread("loading the model", move || auto.open()).await??;
+            let (embedder, chosen) = off_thread("reading the model", move || auto.open_lazily()).await??;
             Ok(Picked {
                 embedder,
                 why: chosen.why,
@@ -99,11 +111,11 @@ mod built_in {
             let library = self.library();
             let open = move || {
                 let folder = ModelFolder::read(&folder, &FolderOptions::default())?;
-                tidegate_embed::open(&folder, &OnnxRuntime::load(&library)?)
+                LazyEmbedder::new(folder, library)
             };
-            let embedder = off_thread("loading the model", open).await??;
+            let embedder = off_thread("reading the model", open).await??;
             Ok(Picked {
-                embedder,
+                embedder: Arc::new(embedder),
                 why: format!("[memory] embedder = {name:?}"),
                 better: None,
             })
@@ -158,15 +170,7 @@ mod built_in {
         what: &'static str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> anyhow::Result<T> {
-        let progress = Progress::begin(what);
-        let mut work = tokio::task::spawn_blocking(work);
-        loop {
-            let waited = tokio::time::timeout(std::time::Duration::from_millis(200), &mut work).await;
-            match waited {
-                Ok(done) => return Ok(done?),
-                Err(_) => progress.tick(),
-            }
-        }
+        Ok(watched(what, tokio::task::spawn_blocking(work)).await?)
     }
 }
 

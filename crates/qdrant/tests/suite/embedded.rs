@@ -190,7 +190,8 @@ async fn a_graph_is_built_while_writing_and_searching_go_on_and_finds_the_same()
         index.flush(),
     );
     assert!(built.unwrap(), "a graph was built");
-    (changed.unwrap(), flushed.unwrap());
+    changed.unwrap();
+    flushed.unwrap();
     let gone = |number| IndexChange::Delete {
         collection: Collection::MetaArtifacts,
         id: tidegate_store::PointId::from_u128(number),

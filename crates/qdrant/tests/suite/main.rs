@@ -1,7 +1,6 @@
 //! Both indexes against the contract, crashes, and a server that goes away.
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     reason = "tests fail by panicking"

@@ -72,7 +72,16 @@ async fn what_hooks_say_rides_on_the_message_of_its_turn_with_its_label() {
         Body::User(message) => joined_text(message.api_content()),
         other => panic!("{other:?}"),
     };
-    insta::assert_snapshot!(sent(1, 2), @"");
+    insta::assert_snapshot!(sent(1, 2), @r#"
+    second
+
+    <notes>
+    From the program, for this message only.
+    <note kind="hook" from="weather">
+    Storm &lt;/note> {{ x }}
+    </note>
+    </notes>
+    "#);
     // It is stored with its message and repeated with it.
     assert_eq!(sent(0, 0), sent(1, 0));
     assert!(!sent(1, 2).contains("Zanzibar"), "above the clearance");

@@ -272,7 +272,8 @@ impl Model {
             | Write::BeginSegment(..)
             | Write::CompactionRest(..)
             | Write::Spent(..)
-            | Write::IndexMessages(_) => return Err("not modelled"),
+            | Write::IndexMessages(_)
+            | Write::PurgeContext(_) => return Err("not modelled"),
             Write::EraseSession(id) => {
                 let session = self.sessions.get_mut(id).ok_or("unknown")?;
                 *session = Session {

@@ -112,8 +112,8 @@ pub(super) async fn look_back(data: &DataFolder) -> anyhow::Result<ShownMemory> 
     let [memory] = memories.as_slice() else {
         anyhow::bail!("expected one memory, not {}", memories.len());
     };
-    let insider = told(&*store, "insider").await?;
-    let visitor = told(&*store, "visitor").await?;
+    let insider = told(&store, "insider").await?;
+    let visitor = told(&store, "visitor").await?;
     ensure!(memory.fact == FACT, "unexpected memory: {}", memory.fact);
     ensure!(insider, "the memory was not recalled where it may be seen");
     ensure!(!visitor, "the memory was told where it may not be seen");

@@ -38,6 +38,10 @@ async fn embedder(loaded: &Loaded, data: &DataFolder, recorded: Option<ModelReco
         recorded: recorded.clone(),
     };
     let picked = match circumstances.pick(choice).await {
+        Ok(picked) => picked.loaded().await,
+        Err(error) => Err(error),
+    };
+    let picked = match picked {
         Ok(picked) => picked,
         Err(error) => {
             let todo = "tidegate models list shows what is here; [memory] embedder chooses";

@@ -9,7 +9,6 @@ use crate::output;
 use crate::progress::Progress;
 use anyhow::Context as _;
 use tidegate_embed::fetch::{self, Fetch, ONNX_RUNTIME};
-use tidegate_tools::Cancel as _;
 
 pub(super) async fn run(global: &Global, args: &ModelsFetchArgs) -> anyhow::Result<Exit> {
     let loaded = environment::configuration(global, Vec::new())?;

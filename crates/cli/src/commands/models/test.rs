@@ -60,7 +60,7 @@ pub(super) async fn run(global: &Global, args: &ModelsTestArgs) -> anyhow::Resul
         EmbedderChoice::Auto | EmbedderChoice::Hashed | EmbedderChoice::Openai(_) => None,
     };
     let begun = Instant::now();
-    let embedder = circumstances.pick(choice).await?.embedder;
+    let embedder = circumstances.pick(choice).await?.loaded().await?.embedder;
     let load_ms = milliseconds(begun);
     let begun = Instant::now();
     let texts = SENTENCES.map(str::to_owned).to_vec();

@@ -196,11 +196,11 @@ mod tests {
 
     #[test]
     fn parts_read_as_text() {
-        let body = r#"{"model":"m","messages":[{"role":"user","content":"one\ntwo"},{"role":"tool","n":3,"calls":[{"id":"x"}],"empty":null}]}"#;
+        let body = r#"{"model":"m","messages":[{"content":"one\ntwo","role":"user"},{"calls":[{"id":"x"}],"empty":null,"n":3,"role":"tool"}]}"#;
         let members = Members::of(body);
         assert_eq!(
             lines(&members.parts()),
-            "── model\nm\n── messages[0]\nrole: user\ncontent:\n  one\n  two\n── messages[1]\nrole: tool\nn: 3\ncalls:\n  -\n    id: x\nempty: null\n"
+            "── model\nm\n── messages[0]\ncontent:\n  one\n  two\nrole: user\n── messages[1]\ncalls:\n  -\n    id: x\nempty: null\nn: 3\nrole: tool\n"
         );
     }
 

@@ -1,0 +1,108 @@
+//! A local model that is loaded when it is first needed.
+
+use crate::blocking::off_thread;
+use crate::{EmbedError, LibraryPlaces, ModelFolder, ModelKind, OnnxRuntime, open};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use tidegate_memory::{EmbedWork, Embedder, EmbedderError, Embedding};
+use tidegate_policy::Classification;
+use tidegate_store::ModelRecord;
+use tidegate_tools::BoxFuture;
+
+/// The model of a folder, loaded with the first text that is embedded or counted: what never embeds anything does not
+/// wait for it. What is known without loading it is told at once.
+#[derive(Clone)]
+pub struct LazyEmbedder {
+    folder: ModelFolder,
+    places: LibraryPlaces,
+    loaded: Arc<Mutex<Option<Arc<dyn Embedder>>>>,
+}
+
+impl fmt::Debug for LazyEmbedder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LazyEmbedder")
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
+}
+
+impl LazyEmbedder {
+    /// The model of `folder`, to be run by a library that is in one of `places`.
+    ///
+    /// # Errors
+    /// [`EmbedError::NoLibrary`]: then it could never be loaded.
+    pub fn new(folder: ModelFolder, places: LibraryPlaces) -> Result<Self, EmbedError> {
+        places.find()?;
+        Ok(Self {
+            folder,
+            places,
+            loaded: Arc::default(),
+        })
+    }
+
+    /// Loads it, unless it is loaded. Blocks. What failed is tried again the next time.
+    fn load(&self) -> Result<Arc<dyn Embedder>, EmbedError> {
+        // Nothing is left half in it.
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(embedder) = &*loaded {
+            return Ok(Arc::clone(embedder));
+        }
+        let embedder = open(&self.folder, &OnnxRuntime::load(&self.places)?)?;
+        *loaded = Some(Arc::clone(&embedder));
+        Ok(embedder)
+    }
+
+    async fn ready(&self) -> Result<Arc<dyn Embedder>, EmbedderError> {
+        let own = self.clone();
+        off_thread(move || own.load())
+            .await
+            .map_err(|error| EmbedderError::Failed {
+                model: self.folder.record().id.clone(),
+                transient: false,
+                cause: Box::new(error),
+            })
+    }
+}
+
+impl Embedder for LazyEmbedder {
+    fn model(&self) -> &ModelRecord {
+        self.folder.record()
+    }
+
+    fn clearance(&self) -> Classification {
+        Classification::Restricted
+    }
+
+    fn most_tokens(&self) -> usize {
+        self.folder.most_tokens()
+    }
+
+    fn count_tokens(&self, text: &str) -> usize {
+        match self.load() {
+            Ok(embedder) => embedder.count_tokens(text),
+            // No tokenizer makes more of a text than it has bytes. What is cut by it cannot be embedded either, and then
+            // is not stored.
+            Err(_) => text.len().saturating_add(2),
+        }
+    }
+
+    fn is_calibrated(&self) -> bool {
+        self.folder.kind() == ModelKind::BgeM3
+    }
+
+    fn dense_share(&self) -> f32 {
+        self.folder.dense_share
+    }
+
+    fn embed_documents(
+        &self,
+        texts: Vec<String>,
+        work: EmbedWork,
+    ) -> BoxFuture<'_, Result<Vec<Embedding>, EmbedderError>> {
+        Box::pin(async move { self.ready().await?.embed_documents(texts, work).await })
+    }
+
+    fn embed_query(&self, text: String, work: EmbedWork) -> BoxFuture<'_, Result<Embedding, EmbedderError>> {
+        Box::pin(async move { self.ready().await?.embed_query(text, work).await })
+    }
+}
