@@ -74,12 +74,12 @@ impl<'a> Turn<'a> {
     /// between the rounds of a turn, where a tool has brought much. What the turn ends with, if the request cannot be
     /// sent.
     pub(super) async fn make_room(&mut self) -> Result<Option<Failure>, RuntimeError> {
-        let entries = self.session.transcript.entries();
-        if std::mem::replace(&mut self.measured, entries.len()) == entries.len() {
+        let entries = self.session.transcript.entries().len();
+        if std::mem::replace(&mut self.measured, entries) == entries {
             return Ok(None);
         }
         let window = self.session.window(self.run.routing().current());
-        let tokens = self.session.tokens_of(entries);
+        let tokens = self.session.tokens_now();
         let rests = self.session.rest.remaining_ms(now_ms()) > 0;
         let is_over = tokens >= window.threshold && !rests;
         // After the last pass only what does not fit at all is looked at again, to say what is in the way.

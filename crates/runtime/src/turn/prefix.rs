@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tidegate_message::{BreakCause, BrokenPart, Entry, EventKind, ModelId};
 use tidegate_prompt::{
     EncodedRequest, Fixed, PrefixBreakCause, PrefixPart, RequestComparison, compare_requests,
-    estimate_request, estimate_text,
+    estimate_request, estimate_text, estimate_transcript,
 };
 use tidegate_providers::ToolSet;
 
@@ -150,12 +150,20 @@ impl Session {
     }
 
     /// About how many tokens a request of these entries has.
-    pub(super) fn tokens_of(&self, entries: &[Arc<Entry>]) -> u64 {
-        let fixed = Fixed {
+    fn tokens_of(&self, entries: &[Arc<Entry>]) -> u64 {
+        estimate_request(entries, self.fixed(), &self.shared.prices()).tokens
+    }
+
+    /// The same of the next request: only what is new is looked at.
+    pub(super) fn tokens_now(&self) -> u64 {
+        estimate_transcript(&self.transcript, self.fixed(), &self.shared.prices()).tokens
+    }
+
+    fn fixed(&self) -> Fixed {
+        Fixed {
             system: estimate_text(&self.record.session.system_prompt),
             tools: self.tools_tokens,
-        };
-        estimate_request(entries, fixed, &self.shared.prices()).tokens
+        }
     }
 }
 
