@@ -1,6 +1,5 @@
 //! A missing or wrong library of ONNX Runtime is an error, and the right one can be loaded afterwards. One process has
 //! one library: hence a test of its own.
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::path::{Path, PathBuf};
 use tidegate_embed::{EmbedError, LibraryPlaces, OnnxRuntime};

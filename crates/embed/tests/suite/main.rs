@@ -1,7 +1,6 @@
 //! Models, endpoints and fetching.
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     clippy::indexing_slicing,
     reason = "tests fail by panicking"
 )]
