@@ -68,12 +68,6 @@ pub(crate) struct Changed {
     pub(crate) deletes: Vec<PointId>,
 }
 
-impl Changed {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.upserts.is_empty() && self.deletes.is_empty()
-    }
-}
-
 /// Sorts changes by collection. In an order of their own: the last change of a point decides, and points are independent.
 pub(crate) fn by_collection(changes: Vec<IndexChange>) -> BTreeMap<Collection, Changed> {
     let mut last: BTreeMap<(Collection, PointId), Option<Box<IndexPoint>>> = BTreeMap::new();

@@ -355,7 +355,7 @@ impl VectorIndex for ServerIndex {
 
     fn position(&self) -> BoxFuture<'_, Result<u64, IndexError>> {
         Box::pin(async move {
-            let known = self.marker_known()?;
+            let known = self.known()?;
             let found = self.common_marker().await?;
             Ok(found
                 .filter(|found| found.belongs_to(&known))
