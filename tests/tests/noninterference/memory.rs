@@ -221,7 +221,7 @@ async fn run(inputs: Inputs, kind: StoreKind, mutant: Option<Mutant>) -> Project
         },
         received: Arc::clone(&embedded),
     };
-    let recall = if inputs.seed % 2 == 0 {
+    let recall = if inputs.seed.is_multiple_of(2) {
         Recall::AtOrBelow
     } else {
         Recall::Escalate
