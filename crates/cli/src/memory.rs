@@ -160,7 +160,12 @@ pub(crate) async fn added_to(
         recorded,
     };
     let mut picked = circumstances.pick(&loaded.configuration.memory.embedder).await?;
-    if !is_empty {
+    // An endpoint that is away now may be there when it is needed; until then words find.
+    let is_remote = matches!(
+        loaded.configuration.memory.embedder,
+        EmbedderChoice::Openai(_)
+    );
+    if !is_empty && !is_remote {
         picked = picked.loaded().await?;
     }
     Ok(builder
