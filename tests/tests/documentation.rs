@@ -91,7 +91,7 @@ fn the_configuration_page_lists_every_key() {
 #[test]
 fn every_key_says_whether_it_is_hot_and_what_it_means() {
     let reserved = [
-        "channels", "council", "delegate", "mcp", "memory", "prompt", "server", "sessions", "subagent",
+        "channels", "council", "delegate", "mcp", "prompt", "server", "sessions", "subagent",
     ];
     for row in table().lines().skip(2) {
         let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();

@@ -13,6 +13,11 @@ pub struct Distilled {
     pub tags: Vec<String>,
 }
 
+/// It has no answer to questions of its own.
+#[derive(Debug, thiserror::Error)]
+#[error("this auxiliary model names and merges memories, and answers nothing else")]
+struct NoAnswer;
+
 /// A small model that names and merges. The runtime implements it over a provider. It is a sink: texts above its
 /// clearance are never given to it. What it says carries the label of what it was given.
 pub trait Auxiliary: Send + Sync {
@@ -30,4 +35,19 @@ pub trait Auxiliary: Send + Sync {
     /// # Errors
     /// Whatever went wrong; the memories then stay side by side.
     fn merge<'a>(&'a self, facts: &'a [String]) -> BoxFuture<'a, Result<String, Cause>>;
+
+    /// Its answer, as it gives it, to `instructions` about `material`: for summaries of files and for what is worth
+    /// remembering of a conversation. The instructions are the system message, the material is the user's; what is data
+    /// in it is escaped and said to be. By default it has none.
+    ///
+    /// # Errors
+    /// Whatever went wrong; there is no summary then, and nothing is extracted.
+    fn answer<'a>(
+        &'a self,
+        instructions: &'a str,
+        material: &'a str,
+    ) -> BoxFuture<'a, Result<String, Cause>> {
+        let _ = (instructions, material);
+        Box::pin(std::future::ready(Err(Box::new(NoAnswer) as Cause)))
+    }
 }

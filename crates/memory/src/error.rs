@@ -242,6 +242,30 @@ pub enum MemoryError {
         /// How often it was tried.
         attempts: u32,
     },
+    /// More files of a conversation at once than there are ids for.
+    #[error(
+        "{attempts} files of this session came within a few minutes; wait a moment, and give this one again"
+    )]
+    TooManyResources {
+        /// How many ids were tried.
+        attempts: i64,
+    },
+    /// A state that no resource has.
+    #[error("{given:?} is not a state of a resource; there are: {valid}")]
+    UnknownState {
+        /// What was given.
+        given: String,
+        /// What there is.
+        valid: String,
+    },
+    /// What the auxiliary model proposed cannot be read.
+    #[error(
+        "the auxiliary model proposed memories in a form that cannot be read: {problem}. Nothing was kept"
+    )]
+    Proposals {
+        /// What is wrong.
+        problem: String,
+    },
     /// It was told to stop.
     #[error("cancelled; nothing was changed")]
     Cancelled,
@@ -277,6 +301,18 @@ pub enum MemoryError {
         #[source]
         cause: Cause,
     },
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn told(error: &MemoryError) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        message.push_str(": ");
+        message.push_str(&error.to_string());
+        cause = error.source();
+    }
+    message
 }
 
 fn prefixes(model: &ModelRecord) -> String {

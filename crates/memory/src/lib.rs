@@ -36,6 +36,9 @@
 //! which is good up to about 20,000 items. An [`Embedder`] makes the vectors; [`HashedEmbedder`] needs no model. Words are
 //! always searched too: stemmed in the language of the text, weighed by what may be seen.
 //!
+//! Files that are given to a session are registered and read ([`Memory::ingest`]); what a conversation says and nobody
+//! wrote down is proposed ([`Memory::extract`]), if that is switched on.
+//!
 //! **Not here:** models (`tidegate-embed`), Qdrant (`tidegate-qdrant`), when to recall (`tidegate-runtime`), who may
 //! release a memory.
 //!
@@ -56,10 +59,12 @@ mod dates;
 mod embedder;
 mod error;
 pub mod evaluation;
+mod extraction;
 mod fusion;
 mod hashed;
 mod ids;
 mod index;
+mod ingestion;
 mod memory;
 mod ranking;
 mod reembed;
@@ -80,11 +85,15 @@ pub use chunk::{Piece, pieces};
 pub use dates::Period;
 pub use embedder::{EmbedWork, Embedder, Embedding, check_embeddings};
 pub use error::{BadVector, Cause, EmbedderError, IndexError, MemoryError};
+pub use extraction::{Extraction, Said, Speaker, said_in};
 pub use hashed::{HashedEmbedder, estimated_tokens};
 pub use ids::memory_point_id;
 pub use index::{
     ExactIndex, IndexChange, IndexFilter, IndexHit, IndexPoint, IndexSearch, Leg, PointPayload, VectorIndex,
     lexical_vector,
+};
+pub use ingestion::{
+    Ingested, NewResource, ResourceKind, ResourceListing, Resources, Way, smart_context, state_name,
 };
 pub use memory::{Memory, MemoryBuilder, WordsAlone};
 pub use reembed::reembed;
@@ -92,4 +101,4 @@ pub use sessions::{
     Deleted, Passage, Passages, Saved, SavedPiece, SessionSearch, SessionSearchResult, SourceListing,
 };
 pub use settings::{MemorySettings, Mode, Recall, Scope};
-pub use tools::{SessionOwner, memory_tools};
+pub use tools::{SessionOwner, memory_tools, registry_tools};

@@ -1,6 +1,6 @@
 //! The handle.
 
-use crate::index::{Follower, VectorIndex};
+use crate::index::{Follower, VectorIndex, with_words};
 use crate::{
     Auxiliary, EmbedWork, Embedder, EmbedderError, Embedding, MemoryError, MemorySettings, check_embeddings,
 };
@@ -170,7 +170,11 @@ impl Memory {
 
     /// Commits and makes it searchable.
     pub(crate) async fn commit(&self, writes: Vec<RecordWrite>) -> Result<RecordsCommit, MemoryError> {
-        let done = self.inner.records.write(writes).await?;
+        let count = writes.len();
+        let mut done = self.inner.records.write(with_words(writes)).await?;
+        if let RecordsCommit::Done { counts, .. } = &mut done {
+            counts.truncate(count);
+        }
         self.inner.follower.catch_up().await?;
         Ok(done)
     }

@@ -1,9 +1,10 @@
 //! Candidates of both legs, and one score for each.
 
 use crate::fusion::{Scores, weighted_sum};
-use crate::index::{IndexFilter, Leg, Legs};
+use crate::index::{IndexFilter, Leg, Question};
 use crate::{Embedding, Memory, MemoryError};
 use std::sync::Arc;
+use tidegate_policy::Label;
 use tidegate_store::{Collection, PointId};
 
 /// The share of a learned sparse vector, where there is one, of what words have.
@@ -49,96 +50,32 @@ impl LegScores {
 }
 
 impl Memory {
-    /// The best `depth` of each leg, and for all of them the exact scores in every leg.
+    /// The best `depth` of each leg, and for all of them the exact scores in every leg. `label` is the query's.
     pub(crate) async fn leg_scores(
         &self,
         collection: Collection,
         query: &str,
+        label: Label,
         embedding: Option<&Embedding>,
         filter: &IndexFilter,
         depth: usize,
     ) -> Result<LegScores, MemoryError> {
-        let follower = &self.inner.follower;
-        let legs = Legs {
-            collection,
-            filter,
-            limit: depth,
-            least: None,
-        };
-        let dense_leg =
+        let dense =
             embedding.map(|embedding| Leg::Dense(crate::embedder::normalised(&embedding.dense).into()));
-        let sparse_leg = embedding
+        let sparse = embedding
             .and_then(|embedding| embedding.sparse.clone())
             .map(|sparse| Leg::Sparse(Arc::new(sparse)));
-        let mut scores = LegScores::default();
-        if let Some(leg) = &dense_leg {
-            let hits = follower.search(&legs, leg).await?;
-            scores.dense = hits.iter().map(|hit| (hit.id, hit.score)).collect();
-        }
-        if let Some(leg) = &sparse_leg {
-            let hits = follower.search(&legs, leg).await?;
-            scores.sparse = hits.iter().map(|hit| (hit.id, hit.score)).collect();
-        }
-        // Without a vector words are all there is, whatever was set.
-        let words = if self.inner.settings.mode.has_words() || embedding.is_none() {
-            follower.words(collection, query, filter)
-        } else {
-            Vec::new()
-        };
-        scores.lexical = words.iter().take(depth).copied().collect();
-        self.complete(
+        let question = Question {
             collection,
-            &mut scores,
-            &words,
-            dense_leg.as_ref(),
-            sparse_leg.as_ref(),
-        )
-        .await?;
-        Ok(scores)
+            text: query.to_owned(),
+            label,
+            dense,
+            sparse,
+            // Without a vector words are all there is, whatever was set.
+            words: self.inner.settings.mode.has_words() || embedding.is_none(),
+            filter: filter.clone(),
+            depth,
+        };
+        self.inner.follower.leg_scores(question).await
     }
-
-    /// Gives whoever was found by one leg its exact scores in the others.
-    pub(crate) async fn complete(
-        &self,
-        collection: Collection,
-        scores: &mut LegScores,
-        words: &[(PointId, f32)],
-        dense_leg: Option<&Leg>,
-        sparse_leg: Option<&Leg>,
-    ) -> Result<(), MemoryError> {
-        let follower = &self.inner.follower;
-        let ids = scores.ids();
-        if let Some(leg) = dense_leg {
-            let missing: Vec<PointId> = missing(&ids, &scores.dense);
-            scores
-                .dense
-                .extend(follower.scores(collection, &missing, leg).await?);
-        }
-        if let Some(leg) = sparse_leg {
-            let missing: Vec<PointId> = missing(&ids, &scores.sparse);
-            scores
-                .sparse
-                .extend(follower.scores(collection, &missing, leg).await?);
-        }
-        if !words.is_empty() {
-            scores.lexical.extend(
-                words
-                    .iter()
-                    .copied()
-                    .filter(|(id, _)| ids.binary_search(id).is_ok()),
-            );
-            // Who shares no word has the score of nothing, which is where the scale begins.
-            for id in &ids {
-                scores.lexical.entry(*id).or_insert(0.0);
-            }
-        }
-        Ok(())
-    }
-}
-
-fn missing(ids: &[PointId], scores: &Scores) -> Vec<PointId> {
-    ids.iter()
-        .filter(|id| !scores.contains_key(id))
-        .copied()
-        .collect()
 }

@@ -1,7 +1,8 @@
-//! The six tools.
+//! The tools.
 
 mod artifacts;
 mod context;
+mod registry;
 mod sessions;
 
 pub use context::SessionOwner;
@@ -9,6 +10,12 @@ pub use context::SessionOwner;
 use crate::Memory;
 use std::sync::Arc;
 use tidegate_tools::Tool;
+
+/// The tool `query_registry` over `memory`, for role USER: the files that were given to the session of the call, and what
+/// became of each.
+pub fn registry_tools(memory: &Memory, owner: Arc<dyn SessionOwner>) -> Vec<Arc<dyn Tool>> {
+    vec![registry::query(memory, &owner)]
+}
 
 /// The tools `update_meta_artifact`, `search_meta_artifacts`, `delete_meta_artifact_item`, `save_session_context`,
 /// `search_sessions_context` and `delete_session_context_source` over `memory`, for role USER. Whose memories they are

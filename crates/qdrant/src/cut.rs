@@ -19,18 +19,12 @@ pub(crate) struct Cut {
 }
 
 /// What comes next.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(crate) enum Next {
     /// These are the ones.
     Done(Vec<IndexHit>),
     /// More have to be asked for.
     More(Cut),
-}
-
-impl PartialEq for Cut {
-    fn eq(&self, other: &Self) -> bool {
-        (self.wanted, self.beyond) == (other.wanted, other.beyond)
-    }
 }
 
 impl Cut {
@@ -98,43 +92,4 @@ pub(crate) fn by_collection(changes: Vec<IndexChange>) -> BTreeMap<Collection, C
         }
     }
     sorted
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn hits(scores: &[f32]) -> Vec<IndexHit> {
-        let id = |place: usize| PointId::from_u128(place as u128);
-        let hit = |(place, score): (usize, &f32)| IndexHit {
-            id: id(place),
-            score: *score,
-        };
-        scores.iter().enumerate().map(hit).collect()
-    }
-
-    #[test]
-    fn a_tie_at_the_cut_is_settled_by_asking_for_more() {
-        let cut = Cut::new(2);
-        let mut answer = hits(&[0.5; 10]);
-        answer.reverse();
-        let Next::More(more) = cut.settle(answer, None) else {
-            panic!("ten of equal score were asked for and came: there may be a smaller id");
-        };
-        assert_eq!(more.ask(), 66);
-        let Next::Done(done) = more.settle(hits(&[0.5; 12]), None) else {
-            panic!("fewer came than were asked for: these are all");
-        };
-        assert_eq!(done, hits(&[0.5; 2]));
-    }
-
-    #[test]
-    fn without_a_tie_one_question_is_enough() {
-        let answer = hits(&[0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0]);
-        assert_eq!(
-            Cut::new(2).settle(answer.clone(), Some(0.85)),
-            Next::Done(hits(&[0.9]))
-        );
-        assert_eq!(Cut::new(0).settle(answer, None), Next::Done(vec![]));
-    }
 }

@@ -112,9 +112,9 @@ pub enum QdrantError {
         /// How many points it holds.
         points: u64,
     },
-    /// The server was away while it was in use, and may have gone back to an earlier state, as after a restored backup.
+    /// The server went back to an earlier state while it was in use, as after a restored backup.
     #[error(
-        "the server was away and is at position {found} of {expected}; what it lacks is sent again from the records"
+        "the server has gone back to position {found} from {expected}; what it lacks is sent again from the records"
     )]
     WentBack {
         /// Where it is.

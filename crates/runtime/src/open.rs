@@ -482,7 +482,10 @@ pub(crate) fn registry(shared: &Shared, workspace: &Path, role: Role) -> Result<
     add(tidegate_builtins::current_time(jiff::ZonedDateTime::now))?;
     if let Some(memory) = &shared.memory {
         let owners = Arc::new(StoredOwners(Arc::clone(&shared.store)));
-        for tool in tidegate_memory::memory_tools(memory, owners) {
+        for tool in tidegate_memory::memory_tools(memory, Arc::clone(&owners) as _) {
+            add(tool)?;
+        }
+        for tool in tidegate_memory::registry_tools(memory, owners) {
             add(tool)?;
         }
     }

@@ -3,8 +3,10 @@
 mod begin;
 mod calls;
 mod compact;
+mod extract;
 mod output;
 mod prefix;
+mod put_aside;
 mod recall;
 mod record;
 mod time;
@@ -403,6 +405,7 @@ impl<'a> Turn<'a> {
         self.session.record.state = SessionState::Idle;
         if outcome.status == TurnStatus::Success {
             self.renew_recalled().await;
+            self.extract().await;
         }
         Ok(self.report(outcome))
     }

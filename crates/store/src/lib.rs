@@ -50,9 +50,9 @@ pub use record::{
 };
 pub use records::{
     Change, ChunkQuery, ChunkRecord, Collection, Expected, Item, MemoryPatch, MemoryQuery, MemoryRecord,
-    MemoryRecords, MemoryState, MemoryVersion, ModelRecord, PointId, Provenance, RecordWrite, Records,
-    RecordsCommit, RecordsStatistics, ResourceRecord, ResourceState, SourceKey, SourceQuery, SourceRecord,
-    SparseVector, UnstagedQuery, Vectors,
+    MemoryRecords, MemoryState, MemoryVersion, ModelRecord, Outline, OutlineQuery, Outlined, OutlinedChange,
+    PointId, Provenance, RecordWrite, Records, RecordsCommit, RecordsStatistics, ResourceRecord,
+    ResourceState, SourceKey, SourceQuery, SourceRecord, SparseVector, UnstagedQuery, Vectors,
 };
 pub use segment::{CompactionRest, NewSegment, Segment, SegmentSizes};
 pub use sqlite::SqliteStore;

@@ -53,6 +53,15 @@ fn a_wrong_file_is_told_with_its_place_and_what_is_valid() {
         "[models.small]\ncontext_window = 3",
         "[users.local]\nrole = \"BOSS\"",
         "[store]\ndurability = \"forever\"",
+        "[memory]\nembeder = \"hashed\"",
+        "[memory]\nrecall = \"escalates\"",
+        "[memory]\nlifetime_days = [1, 2]",
+        "[memory]\nlifetime_days = [1, 2, 3, 0, 5]",
+        "[memory]\nembedder = \"openai:small\"",
+        "[memory.index]\nkind = \"servr\"",
+        "[memory.index]\nurl = \"127.0.0.1:6334\"",
+        "[memory.index]\nurl = \"http://me:word@host:6334\"",
+        "[memory.remote]\nclearance = \"SECRET\"",
     ] {
         let ended = check(&home, text).code(1);
         assert_eq!(ended.out, "");

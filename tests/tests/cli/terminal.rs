@@ -112,7 +112,7 @@ fn a_configuration_does_not_play_with_the_terminal_either() {
         "[agent]\n\"\\u001b[2J\" = 3",
         "[agent]\nmodel_policy = \"\\u001b[2J\\r\\u202e\"",
         "[policy.paths]\n\"\\u001b[\" = \"PUBLIC\"",
-        "[memory]\nx = \"\\u001b[2J\\u202e\"",
+        "[council]\nx = \"\\u001b[2J\\u202e\"",
     ] {
         home.write("tried.toml", text);
         for command in ["check", "show"] {

@@ -80,7 +80,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
         (Home::bare(), "configuration", "warn", "tidegate init", 1),
         (scripted("[agnt]\n"), "configuration", "fail", "agnt", 1),
         (
-            scripted("[memory]\nx = 1\n"),
+            scripted("[council]\nx = 1\n"),
             "configuration",
             "warn",
             "no effect in this version",

@@ -14,7 +14,7 @@ struct Bench {
     command: fn(&Shell) -> anyhow::Result<()>,
 }
 
-const BENCHES: [Bench; 4] = [
+const BENCHES: [Bench; 5] = [
     Bench {
         name: "start",
         description: "from the start of the program to its first request to a model, on an existing data folder",
@@ -34,6 +34,16 @@ const BENCHES: [Bench; 4] = [
         name: "policy",
         description: "what a decision of the gate costs with 100 custom rules, and reading the owner's words",
         command: policy,
+    },
+    Bench {
+        name: "memory",
+        description: "what opening, recalling and writing memories cost beside a bare scan over the same vectors",
+        command: memory,
+    },
+    Bench {
+        name: "index",
+        description: "what the embedded index costs beside its bare engine; the first build takes ten minutes",
+        command: index,
     },
 ];
 
@@ -59,6 +69,24 @@ fn policy(shell: &Shell) -> anyhow::Result<()> {
     cmd!(
         shell,
         "cargo bench --locked --package tidegate-policy --bench policy"
+    )
+    .run()?;
+    Ok(())
+}
+
+fn index(shell: &Shell) -> anyhow::Result<()> {
+    cmd!(
+        shell,
+        "cargo bench --locked --package tidegate-qdrant --bench index"
+    )
+    .run()?;
+    Ok(())
+}
+
+fn memory(shell: &Shell) -> anyhow::Result<()> {
+    cmd!(
+        shell,
+        "cargo bench --locked --package tidegate-memory --bench memory"
     )
     .run()?;
     Ok(())

@@ -85,10 +85,7 @@ impl Memory {
         filter.artifact_name.clone_from(&listing.artifact_name);
         (filter.from_ms, filter.to_ms) = (listing.period.from_ms, listing.period.to_ms);
         filter.alive_at_ms = Some(self.now_ms());
-        let passing = self
-            .inner
-            .follower
-            .passing(Collection::MetaArtifacts, &filter, |id, _| Some(id));
+        let passing = self.inner.follower.passing(Collection::MetaArtifacts, &filter);
         let query = MemoryQuery {
             user: Some(scope.user.clone()),
             ids: Some(passing),

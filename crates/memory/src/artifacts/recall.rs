@@ -47,6 +47,9 @@ pub struct MemorySearch {
     pub trusted_only: bool,
     /// Does not ask the embedder.
     pub words_alone: bool,
+    /// Among what was read of the journal before, with what this process wrote since: does not look for what others
+    /// wrote.
+    pub as_known: bool,
     /// Stops it.
     pub cancel: Arc<dyn Cancel>,
 }
@@ -61,6 +64,7 @@ impl MemorySearch {
             period: Period::default(),
             trusted_only: false,
             words_alone: false,
+            as_known: false,
             cancel: never(),
         }
     }
@@ -121,7 +125,9 @@ impl Memory {
             return Err(MemoryError::Empty { what: "query" });
         }
         crate::bounds("limit", search.limit, 100)?;
-        self.inner.follower.catch_up().await?;
+        if !search.as_known {
+            self.inner.follower.catch_up().await?;
+        }
         let embedding = if search.words_alone {
             Err(WordsAlone::Wanted)
         } else {
@@ -185,7 +191,7 @@ impl Memory {
         let depth = search.limit.saturating_mul(FACTOR);
         let collection = Collection::MetaArtifacts;
         let scores = self
-            .leg_scores(collection, &search.query, embedding, &filter, depth)
+            .leg_scores(collection, &search.query, scope.label, embedding, &filter, depth)
             .await?;
         let is_calibrated = embedding.is_some() && self.inner.embedder.is_calibrated();
         let scored: BTreeMap<PointId, f32> = if is_calibrated {

@@ -291,7 +291,14 @@ impl Memory {
         });
         let collection = tidegate_store::Collection::MetaArtifacts;
         let scores = self
-            .leg_scores(collection, &new.fact, embedding.as_ref(), &filter, 16)
+            .leg_scores(
+                collection,
+                &new.fact,
+                scope.label,
+                embedding.as_ref(),
+                &filter,
+                16,
+            )
             .await?;
         Ok(scores.ids())
     }
@@ -323,6 +330,10 @@ impl Memory {
         }
         match auxiliary.merge(facts).await {
             Ok(merged) if merged.trim().is_empty() || merged.chars().count() > LONGEST_FACT => None,
+            Ok(merged) if !says_the_same(&merged, facts) => {
+                tracing::warn!("a merged memory lost or added what matters; its parts stay side by side");
+                None
+            }
             Ok(merged) => Some(merged.trim().to_owned()),
             Err(error) => {
                 tracing::warn!(%error, "memories could not be merged; they stay side by side");
@@ -399,6 +410,14 @@ impl Memory {
         }
         Ok(matches!(self.commit(writes).await?, RecordsCommit::Done { .. }))
     }
+}
+
+/// Whether a merged text keeps every number, name and negation of its parts, and adds no number.
+fn says_the_same(merged: &str, facts: &[String]) -> bool {
+    let language = language_of(merged).code();
+    let parts: Vec<Saying> = facts.iter().map(|fact| Saying::of(fact, language)).collect();
+    let made = Saying::of(merged, language);
+    parts.iter().all(|part| part.is_kept_in(&made)) && made.adds_no_number(&parts)
 }
 
 fn check(new: &NewMemory) -> Result<(), MemoryError> {

@@ -207,7 +207,7 @@ async fn ask(memory: &Memory, scope: &Scope, question: &Question) -> Result<Vec<
     let mut filter = IndexFilter::of(scope.user.clone(), scope.visible(memory.settings().recall));
     filter.chat = Some(scope.chat.clone());
     let ranked = memory
-        .rank_chunks(&question.text, embedding.as_ref(), &filter, HITS)
+        .rank_chunks(&question.text, scope.label, embedding.as_ref(), &filter, HITS)
         .await?;
     Ok(ranked.into_iter().map(|(id, _)| id).collect())
 }

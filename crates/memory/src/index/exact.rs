@@ -1,13 +1,13 @@
 //! Exact search over all points.
 
-use super::contract::{IndexChange, IndexHit, IndexSearch, Leg, VectorIndex};
-use super::point::{IndexFilter, IndexPoint};
+use super::contract::{IndexChange, IndexHit, IndexSearch, VectorIndex};
+use super::point::IndexFilter;
+use super::table::Table;
 use crate::IndexError;
-use crate::embedder::scalar_product;
-use std::collections::BTreeMap;
+use std::fmt;
 use std::future::ready;
 use std::sync::{Arc, PoisonError, RwLock};
-use tidegate_store::{Collection, ModelRecord, PointId, SparseVector};
+use tidegate_store::{Collection, ModelRecord};
 use tidegate_tools::BoxFuture;
 
 /// Compares a query with every point: never misses one, and is fast enough up to about 20,000. In memory; it is
@@ -17,11 +17,52 @@ pub struct ExactIndex {
     state: Arc<RwLock<State>>,
 }
 
-#[derive(Debug, Default)]
 struct State {
-    points: BTreeMap<(Collection, PointId), Arc<IndexPoint>>,
+    memories: Table,
+    chunks: Table,
     model: Option<ModelRecord>,
     position: u64,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::of(None)
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State")
+            .field("model", &self.model)
+            .field("position", &self.position)
+            .finish_non_exhaustive()
+    }
+}
+
+impl State {
+    fn of(model: Option<ModelRecord>) -> Self {
+        let dimension = model.as_ref().map_or(0, |model| model.dimension);
+        Self {
+            memories: Table::new(dimension),
+            chunks: Table::new(dimension),
+            model,
+            position: 0,
+        }
+    }
+
+    fn table(&self, collection: Collection) -> &Table {
+        match collection {
+            Collection::MetaArtifacts => &self.memories,
+            Collection::SessionRag => &self.chunks,
+        }
+    }
+
+    fn table_mut(&mut self, collection: Collection) -> &mut Table {
+        match collection {
+            Collection::MetaArtifacts => &mut self.memories,
+            Collection::SessionRag => &mut self.chunks,
+        }
+    }
 }
 
 impl ExactIndex {
@@ -37,90 +78,6 @@ impl ExactIndex {
     fn write<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner))
     }
-
-    /// Whether there is any point.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.read(|state| state.points.is_empty())
-    }
-
-    /// The point of that id.
-    pub(crate) fn point(&self, collection: Collection, id: PointId) -> Option<Arc<IndexPoint>> {
-        self.read(|state| state.points.get(&(collection, id)).cloned())
-    }
-
-    /// Takes points out for which `keep` says no.
-    pub(crate) fn retain(&self, keep: impl Fn(Collection, PointId) -> bool) {
-        self.write(|state| state.points.retain(|(collection, id), _| keep(*collection, *id)));
-    }
-
-    pub(crate) fn apply_now(&self, changes: Vec<IndexChange>, position: u64) {
-        self.write(|state| {
-            for change in changes {
-                match change {
-                    IndexChange::Upsert(point) => {
-                        state
-                            .points
-                            .insert((point.collection, point.id), Arc::new(*point));
-                    }
-                    IndexChange::Delete { collection, id } => {
-                        state.points.remove(&(collection, id));
-                    }
-                }
-            }
-            state.position = state.position.max(position);
-        });
-    }
-
-    pub(crate) fn search_now(&self, search: &IndexSearch) -> Vec<IndexHit> {
-        let mut hits: Vec<IndexHit> = self.read(|state| {
-            of_collection(state, search.collection)
-                .filter(|point| search.filter.passes(&point.payload))
-                .filter_map(|point| {
-                    let score = score(&search.leg, point)?;
-                    Some(IndexHit { id: point.id, score })
-                })
-                .filter(|hit| search.least.is_none_or(|least| hit.score >= least))
-                .collect()
-        });
-        sort(&mut hits);
-        hits.truncate(search.limit);
-        hits
-    }
-}
-
-fn of_collection(state: &State, collection: Collection) -> impl Iterator<Item = &Arc<IndexPoint>> {
-    let first = (collection, PointId::nil());
-    let last = (collection, PointId::max());
-    state.points.range(first..=last).map(|(_, point)| point)
-}
-
-/// Best first; of equal scores the smaller id first.
-pub(crate) fn sort(hits: &mut [IndexHit]) {
-    hits.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.id.cmp(&b.id)));
-}
-
-/// None if the point has no such vector.
-pub(crate) fn score(leg: &Leg, point: &IndexPoint) -> Option<f32> {
-    match leg {
-        Leg::Dense(query) => {
-            let dense = point.dense.as_ref().filter(|dense| dense.len() == query.len())?;
-            Some(scalar_product(query, dense))
-        }
-        Leg::Sparse(query) => {
-            let product = sparse_product(query, point.sparse.as_ref()?);
-            (product > 0.0).then_some(product)
-        }
-    }
-}
-
-fn sparse_product(left: &SparseVector, right: &SparseVector) -> f32 {
-    let lefts = left.indices.iter().zip(&left.values);
-    lefts
-        .filter_map(|(index, value)| {
-            let place = right.indices.binary_search(index).ok()?;
-            Some(value * right.values.get(place)?)
-        })
-        .sum()
 }
 
 impl VectorIndex for ExactIndex {
@@ -135,8 +92,9 @@ impl VectorIndex for ExactIndex {
                 found: found.id.clone(),
                 wanted: model.id.clone(),
             }),
-            _ => {
-                state.model = Some(model.clone());
+            Some(_) => Ok(()),
+            None => {
+                *state = State::of(Some(model.clone()));
                 Ok(())
             }
         });
@@ -148,7 +106,15 @@ impl VectorIndex for ExactIndex {
     }
 
     fn apply(&self, changes: Vec<IndexChange>, position: u64) -> BoxFuture<'_, Result<(), IndexError>> {
-        self.apply_now(changes, position);
+        self.write(|state| {
+            for change in changes {
+                match change {
+                    IndexChange::Upsert(point) => state.table_mut(point.collection).upsert(&point, true),
+                    IndexChange::Delete { collection, id } => state.table_mut(collection).delete(id),
+                }
+            }
+            state.position = state.position.max(position);
+        });
         Box::pin(ready(Ok(())))
     }
 
@@ -159,31 +125,27 @@ impl VectorIndex for ExactIndex {
     fn search(&self, search: IndexSearch) -> BoxFuture<'_, Result<Vec<IndexHit>, IndexError>> {
         let index = self.clone();
         Box::pin(async move {
-            crate::off_thread(move || index.search_now(&search))
-                .await
-                .map_err(|cause| IndexError::Failed {
-                    index: "exact".to_owned(),
-                    cause,
+            let find = move || {
+                index.read(|state| {
+                    let table = state.table(search.collection);
+                    let visible = table.visible(&search.filter);
+                    table.best(&search.leg, &visible, search.limit, search.least)
                 })
+            };
+            crate::off_thread(find).await.map_err(|cause| IndexError::Failed {
+                index: "exact".to_owned(),
+                cause,
+            })
         })
     }
 
     fn count(&self, collection: Collection, filter: IndexFilter) -> BoxFuture<'_, Result<u64, IndexError>> {
-        let count = self.read(|state| {
-            of_collection(state, collection)
-                .filter(|point| filter.passes(&point.payload))
-                .count()
-        });
+        let count = self.read(|state| state.table(collection).visible(&filter).number());
         Box::pin(ready(Ok(count as u64)))
     }
 
     fn reset(&self, model: &ModelRecord) -> BoxFuture<'_, Result<(), IndexError>> {
-        self.write(|state| {
-            *state = State {
-                model: Some(model.clone()),
-                ..State::default()
-            };
-        });
+        self.write(|state| *state = State::of(Some(model.clone())));
         Box::pin(ready(Ok(())))
     }
 }

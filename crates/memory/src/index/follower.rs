@@ -1,58 +1,58 @@
 //! Following the journal of the records: words, the index, and what the index has not got yet.
 
-use super::contract::{IndexChange, IndexHit, IndexSearch, Leg, VectorIndex};
-use super::exact::{ExactIndex, score, sort};
-use super::lexical::{LexicalHits, LexicalTable};
-use super::point::{IndexFilter, IndexPoint, PointPayload};
+use super::contract::{IndexChange, VectorIndex};
+use super::point::{IndexFilter, IndexPoint, WORDS_FORM};
+use super::table::Table;
 use crate::MemoryError;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
-use tidegate_policy::Label;
-use tidegate_store::{Change, ChunkQuery, Collection, Item, MemoryQuery, ModelRecord, PointId, Records};
+use tidegate_policy::{Classification, Label};
+use tidegate_store::{
+    Change, Collection, ModelRecord, OutlineQuery, Outlined, OutlinedChange, PointId, RecordWrite, Records,
+};
 
 /// Changes that are read and applied at once.
 const BATCH: usize = 1_000;
 
+/// So few changes are taken apart where they are: another thread would cost more.
+const FEW: usize = 16;
+
 /// How long an index that failed is left alone. Nothing waits for it: reads go on from the records.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Of a collection, the words; of all, the points that the index has not got.
+/// Of each collection its words and payloads; of all, the vectors that the index has not got.
 pub(crate) struct Follower {
-    records: Arc<dyn Records>,
+    pub(super) records: Arc<dyn Records>,
     /// None: everything is searched exactly.
-    index: Option<Arc<dyn VectorIndex>>,
-    model: ModelRecord,
-    state: RwLock<State>,
-    /// Points that the index has not got.
-    beside: ExactIndex,
+    pub(super) index: Option<Arc<dyn VectorIndex>>,
+    pub(super) model: ModelRecord,
+    pub(super) state: Arc<RwLock<State>>,
     /// One task follows at a time.
-    following: tokio::sync::Mutex<()>,
+    pub(super) following: tokio::sync::Mutex<()>,
 }
 
-#[derive(Default)]
-struct State {
-    memories: LexicalTable,
-    chunks: LexicalTable,
+pub(super) struct State {
+    memories: Table,
+    chunks: Table,
     /// Up to which number the journal was read.
     position: u64,
     /// Up to which number the index has it, as far as is known.
-    indexed: u64,
+    pub(super) indexed: u64,
     /// Whether the index was opened and is not known to be away.
-    is_open: bool,
+    pub(super) is_open: bool,
     /// When an index that failed is tried again.
     again: Option<Instant>,
-    /// What changed behind `indexed`: what the index says of these is out of date.
-    stale: BTreeMap<(Collection, PointId), u64>,
+    /// The index's clearance: the vectors of points above it are searched in the tables alone.
+    clearance: Classification,
+    /// Whether the tables have all vectors, since a context above the index's clearance asked: the index is not asked then.
+    is_whole: bool,
+    /// What changed behind `indexed`: what the index says of these is out of date, and their vectors are in the tables.
+    pub(super) stale: BTreeMap<(Collection, PointId), u64>,
 }
 
-/// What is searched for in a leg, and how much of it is wanted.
-pub(crate) struct Legs<'a> {
-    pub(crate) collection: Collection,
-    pub(crate) filter: &'a IndexFilter,
-    pub(crate) limit: usize,
-    pub(crate) least: Option<f32>,
-}
+/// Changes as an index gets them, with their numbers.
+type Numbered = Vec<(u64, IndexChange)>;
 
 impl Follower {
     pub(crate) fn new(
@@ -60,17 +60,29 @@ impl Follower {
         index: Option<Arc<dyn VectorIndex>>,
         model: ModelRecord,
     ) -> Self {
+        let state = State {
+            memories: Table::new(model.dimension),
+            chunks: Table::new(model.dimension),
+            position: 0,
+            indexed: 0,
+            is_open: false,
+            again: None,
+            clearance: index
+                .as_ref()
+                .map_or(Classification::Restricted, |index| index.clearance()),
+            is_whole: false,
+            stale: BTreeMap::new(),
+        };
         Self {
             records,
             index,
             model,
-            state: RwLock::default(),
-            beside: ExactIndex::new(),
+            state: Arc::new(RwLock::new(state)),
             following: tokio::sync::Mutex::new(()),
         }
     }
 
-    fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+    pub(super) fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         look(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -82,61 +94,70 @@ impl Follower {
     pub(crate) async fn catch_up(&self) -> Result<(), MemoryError> {
         let _alone = self.following.lock().await;
         self.open_index().await;
-        loop {
-            let after = self.read(|state| state.position);
-            let changes = self.records.changes(after, BATCH).await?;
-            let Some(last) = changes.last().map(|change| change.sequence) else {
-                break;
+        let mut changes = self.fetch(self.read(|state| state.position)).await?;
+        while let Some(last) = changes.last().map(|change| change.sequence) {
+            // A batch that is not full was read to the end of the journal. Else the next is read while this one is
+            // taken apart.
+            let next = async {
+                if changes.len() < BATCH {
+                    Ok(Vec::new())
+                } else {
+                    self.fetch(last).await
+                }
             };
-            let changes = self.index_changes(&changes);
-            self.take_in(&changes, last);
-            self.hand_on(changes, last).await;
+            let (next, taken) = tokio::join!(next, self.take(changes.clone(), last));
+            taken?;
+            changes = next?;
         }
         self.hand_on_rest().await;
         Ok(())
     }
 
-    fn index_changes(&self, changes: &[Change]) -> Vec<(u64, IndexChange)> {
-        let change = |change: &Change| {
-            let point = change
-                .item
-                .as_ref()
-                .and_then(|item| IndexPoint::of(item, &self.model.id));
-            let of_index = match point {
-                Some(point) => IndexChange::Upsert(Box::new(point)),
-                None => IndexChange::Delete {
-                    collection: change.collection,
-                    id: change.id,
-                },
-            };
-            (change.sequence, of_index)
+    async fn fetch(&self, after: u64) -> Result<Vec<OutlinedChange>, MemoryError> {
+        // What is above the clearance of the index is searched here, however old it is.
+        let vectors_behind = self.read(|state| match state.clearance {
+            Classification::Restricted => state.indexed,
+            _ => 0,
+        });
+        let query = OutlineQuery {
+            after,
+            limit: BATCH,
+            form: WORDS_FORM,
+            vectors_behind,
         };
-        changes.iter().map(change).collect()
+        Ok(self.records.outlines(query).await?)
     }
 
-    /// Words at once; points beside the index until it has them.
-    fn take_in(&self, changes: &[(u64, IndexChange)], last: u64) {
-        let indexed = self.read(|state| state.indexed);
-        let beside = changes.iter().filter(|(sequence, _)| *sequence > indexed);
-        self.beside
-            .apply_now(beside.map(|(_, change)| change.clone()).collect(), last);
-        self.write(|state| {
-            for (sequence, change) in changes {
-                let (collection, id) = match change {
-                    IndexChange::Upsert(point) => (point.collection, point.id),
-                    IndexChange::Delete { collection, id } => (*collection, *id),
-                };
-                let table = state.table_mut(collection);
-                match change {
-                    IndexChange::Upsert(point) => table.upsert(point),
-                    IndexChange::Delete { .. } => table.delete(id),
-                }
-                if self.index.is_some() && *sequence > state.indexed {
-                    state.stale.insert((collection, id), *sequence);
-                }
-            }
-            state.position = last;
-        });
+    /// Takes changes in, and hands them on.
+    async fn take(&self, changes: Vec<OutlinedChange>, last: u64) -> Result<(), MemoryError> {
+        let (model, state, has_index) = (
+            self.model.id.clone(),
+            Arc::clone(&self.state),
+            self.index.is_some(),
+        );
+        let is_few = changes.len() <= FEW;
+        let work = move || {
+            let (changes, words) = taken_apart(changes, &model);
+            let mut state = state.write().unwrap_or_else(PoisonError::into_inner);
+            state.take_in(&changes, last, has_index);
+            drop(state);
+            // Without an index nobody wants them any more.
+            (if has_index { changes } else { Vec::new() }, words)
+        };
+        let (changes, words) = if is_few {
+            work()
+        } else {
+            crate::off_thread(work)
+                .await
+                .map_err(|cause| MemoryError::Stopped { cause })?
+        };
+        if !words.is_empty()
+            && let Err(error) = self.records.write(words).await
+        {
+            tracing::warn!(%error, "the words of memories cannot be kept; opening takes their texts apart again");
+        }
+        self.hand_on(changes, last).await;
+        Ok(())
     }
 
     /// Gives the index what it has not got of `changes`.
@@ -149,7 +170,9 @@ impl Follower {
             return;
         }
         let new = changes.into_iter().filter(|(sequence, _)| *sequence > indexed);
-        match index.apply(new.map(|(_, change)| change).collect(), last).await {
+        let clearance = self.read(|state| state.clearance);
+        let new = new.map(|(_, change)| cleared(change, clearance)).collect();
+        match index.apply(new, last).await {
             Ok(()) => self.has(last),
             Err(error) => self.is_away(&error),
         }
@@ -174,11 +197,10 @@ impl Follower {
             let Some(last) = changes.last().map(|change| change.sequence) else {
                 return self.has(position);
             };
-            let of_index = self.index_changes(&changes);
-            match index
-                .apply(of_index.into_iter().map(|(_, change)| change).collect(), last)
-                .await
-            {
+            let of_index = self.index_changes(changes);
+            let clearance = self.read(|state| state.clearance);
+            let of_index = of_index.into_iter().map(|(_, change)| cleared(change, clearance));
+            match index.apply(of_index.collect(), last).await {
                 Ok(()) => self.has(last),
                 Err(error) => return self.is_away(&error),
             }
@@ -190,15 +212,23 @@ impl Follower {
         self.write(|state| {
             state.indexed = state.indexed.max(number);
             let indexed = state.indexed;
-            state.stale.retain(|_, at| *at > indexed);
-        });
-        self.read(|state| {
-            self.beside
-                .retain(|collection, id| state.stale.contains_key(&(collection, id)))
+            let has: Vec<(Collection, PointId)> = state
+                .stale
+                .iter()
+                .filter(|(_, at)| **at <= indexed)
+                .map(|(key, _)| *key)
+                .collect();
+            for (collection, id) in has {
+                state.stale.remove(&(collection, id));
+                let (clearance, is_whole) = (state.clearance, state.is_whole);
+                if !is_whole && state.table(collection).can_flow_to(id, clearance) {
+                    state.table_mut(collection).forget_vectors(id);
+                }
+            }
         });
     }
 
-    fn is_away(&self, error: &crate::IndexError) {
+    pub(super) fn is_away(&self, error: &crate::IndexError) {
         tracing::warn!(%error, "the index is away; reads go on from the records");
         self.write(|state| {
             state.is_open = false;
@@ -216,6 +246,13 @@ impl Follower {
         }
         match self.opened_at(&**index).await {
             Ok(position) => {
+                // It went back, as after a restored backup: what it lacks is searched here until it has it again.
+                if position < self.read(|state| state.indexed)
+                    && let Err(error) = self.load_beside().await
+                {
+                    tracing::warn!(%error, "the records cannot be read for the index");
+                    return;
+                }
                 self.write(|state| {
                     state.is_open = true;
                     state.again = None;
@@ -288,7 +325,7 @@ impl Follower {
     }
 
     /// Reads all points from the records, for a search without the index.
-    async fn load_beside(&self) -> Result<(), MemoryError> {
+    pub(super) async fn load_beside(&self) -> Result<(), MemoryError> {
         let mut after = 0;
         self.write(|state| state.indexed = 0);
         loop {
@@ -296,156 +333,150 @@ impl Follower {
             let Some(last) = changes.last().map(|change| change.sequence) else {
                 return Ok(());
             };
-            let changes = self.index_changes(&changes);
+            let changes = self.index_changes(changes);
+            // What is behind the position of the tables is taken in when the journal is read there.
             self.write(|state| {
-                for (sequence, change) in &changes {
-                    let key = match change {
-                        IndexChange::Upsert(point) => (point.collection, point.id),
-                        IndexChange::Delete { collection, id } => (*collection, *id),
-                    };
-                    state.stale.insert(key, *sequence);
-                }
+                let position = state.position;
+                let known: Numbered = changes
+                    .into_iter()
+                    .filter(|(sequence, _)| *sequence <= position)
+                    .collect();
+                state.take_in(&known, position, true);
             });
-            self.beside
-                .apply_now(changes.into_iter().map(|(_, change)| change).collect(), last);
             after = last;
         }
     }
 
-    /// The best by a vector.
-    pub(crate) async fn search(&self, legs: &Legs<'_>, leg: &Leg) -> Result<Vec<IndexHit>, MemoryError> {
-        let search = |limit| IndexSearch {
-            collection: legs.collection,
-            leg: leg.clone(),
-            filter: legs.filter.clone(),
-            limit,
-            least: legs.least,
-        };
-        let mut hits = Vec::new();
-        if let Some(index) = &self.index {
-            if self.read(|state| state.is_open) {
-                let outdated = self.read(|state| state.stale.len());
-                match index.search(search(legs.limit.saturating_add(outdated))).await {
-                    Ok(found) => hits = found,
-                    Err(error) => self.is_away(&error),
+    /// Reads all vectors from the records, for contexts that may not ask the index.
+    pub(super) async fn load_whole(&self) -> Result<(), MemoryError> {
+        let mut after = 0;
+        while !self.read(State::is_whole) {
+            let changes = self.records.changes(after, BATCH).await?;
+            let last = changes.last().map(|change| change.sequence);
+            let changes = self.index_changes(changes);
+            self.write(|state| {
+                let position = state.position;
+                for (_, change) in changes.iter().filter(|(sequence, _)| *sequence <= position) {
+                    if let IndexChange::Upsert(point) = change {
+                        state.table_mut(point.collection).upsert(point, true);
+                    }
                 }
-            }
-            if !self.read(|state| state.is_open) && self.read(|state| state.indexed > 0) {
-                let _alone = self.following.lock().await;
-                self.load_beside().await?;
-                hits.clear();
-            }
-            self.read(|state| hits.retain(|hit| !state.stale.contains_key(&(legs.collection, hit.id))));
+                state.is_whole = last.is_none_or(|last| last >= position);
+            });
+            after = last.unwrap_or(after);
         }
-        if !self.beside.is_empty() {
-            let (beside, search) = (self.beside.clone(), search(legs.limit));
-            let found = crate::off_thread(move || beside.search_now(&search)).await;
-            hits.extend(found.map_err(|cause| MemoryError::Stopped { cause })?);
-            sort(&mut hits);
-        }
-        hits.truncate(legs.limit);
-        Ok(hits)
+        Ok(())
     }
 
-    /// The scores of these points by a vector, exactly; of those that have one.
-    pub(crate) async fn scores(
-        &self,
-        collection: Collection,
-        ids: &[PointId],
-        leg: &Leg,
-    ) -> Result<BTreeMap<PointId, f32>, MemoryError> {
-        let mut scores = BTreeMap::new();
-        let mut missing = Vec::new();
-        for id in ids {
-            match self.beside.point(collection, *id) {
-                Some(point) => scores.extend(score(leg, &point).map(|score| (*id, score))),
-                None => missing.push(*id),
-            }
-        }
-        if missing.is_empty() || self.index.is_none() {
-            return Ok(scores);
-        }
-        for item in self.items(collection, missing).await? {
-            let point = IndexPoint::of(&item, &self.model.id);
-            scores.extend(point.and_then(|point| Some((point.id, score(leg, &point)?))));
-        }
-        Ok(scores)
+    fn index_changes(&self, changes: Vec<Change>) -> Numbered {
+        let outlined = changes.into_iter().map(OutlinedChange::from).collect();
+        taken_apart(outlined, &self.model.id).0
     }
 
-    async fn items(&self, collection: Collection, ids: Vec<PointId>) -> Result<Vec<Item>, MemoryError> {
-        let (ids, vectors) = (Some(ids), true);
-        Ok(match collection {
-            Collection::MetaArtifacts => {
-                let query = MemoryQuery {
-                    ids,
-                    vectors,
-                    ..MemoryQuery::default()
-                };
-                let found = self.records.memories(query).await?;
-                found
-                    .into_iter()
-                    .map(|memory| Item::Memory(Box::new(memory)))
-                    .collect()
-            }
-            Collection::SessionRag => {
-                let query = ChunkQuery {
-                    ids,
-                    vectors,
-                    ..ChunkQuery::default()
-                };
-                let found = self.records.chunks(query).await?;
-                found
-                    .into_iter()
-                    .map(|chunk| Item::Chunk(Box::new(chunk)))
-                    .collect()
-            }
-        })
-    }
-
-    /// Every point that passes and shares a word with `query`, best first.
-    pub(crate) fn words(&self, collection: Collection, query: &str, filter: &IndexFilter) -> LexicalHits {
-        self.read(|state| state.table(collection).search(query, filter))
-    }
-
-    /// What `look` makes of all points that pass; those of which it makes nothing are left out.
-    pub(crate) fn passing<T>(
-        &self,
-        collection: Collection,
-        filter: &IndexFilter,
-        look: impl Fn(PointId, &PointPayload) -> Option<T>,
-    ) -> Vec<T> {
+    /// The ids of all points that pass.
+    pub(crate) fn passing(&self, collection: Collection, filter: &IndexFilter) -> Vec<PointId> {
         self.read(|state| {
-            let passing = state.table(collection).passing(filter);
-            passing.filter_map(|(id, payload)| look(id, payload)).collect()
+            let table = state.table(collection);
+            table.ids(&table.visible(filter))
         })
     }
 
     /// Whether any point passes.
     pub(crate) fn has_any(&self, collection: Collection, filter: &IndexFilter) -> bool {
-        self.read(|state| state.table(collection).passing(filter).next().is_some())
+        self.read(|state| state.table(collection).visible(filter).number() > 0)
     }
 
     /// The join of the labels of all points that pass.
     pub(crate) fn label(&self, collection: Collection, filter: &IndexFilter) -> Label {
-        self.read(|state| {
-            let passing = state.table(collection).passing(filter);
-            Label::join_all(passing.map(|(_, payload)| payload.label))
-        })
+        self.read(|state| state.table(collection).visible(filter).label())
+    }
+
+    /// What `look` makes of the table of a collection.
+    pub(crate) fn table<T>(&self, collection: Collection, look: impl FnOnce(&Table) -> T) -> T {
+        self.read(|state| look(state.table(collection)))
     }
 }
 
 impl State {
-    fn table(&self, collection: Collection) -> &LexicalTable {
+    pub(super) fn table(&self, collection: Collection) -> &Table {
         match collection {
             Collection::MetaArtifacts => &self.memories,
             Collection::SessionRag => &self.chunks,
         }
     }
 
-    fn table_mut(&mut self, collection: Collection) -> &mut LexicalTable {
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    fn table_mut(&mut self, collection: Collection) -> &mut Table {
         match collection {
             Collection::MetaArtifacts => &mut self.memories,
             Collection::SessionRag => &mut self.chunks,
         }
     }
+
+    /// Words at once; vectors until the index has them.
+    fn take_in(&mut self, changes: &[(u64, IndexChange)], last: u64, has_index: bool) {
+        for (sequence, change) in changes {
+            let is_behind = *sequence > self.indexed;
+            let (collection, id) = match change {
+                IndexChange::Upsert(point) => {
+                    let is_here =
+                        is_behind || self.is_whole || !point.payload.label.can_flow_to(self.clearance);
+                    self.table_mut(point.collection).upsert(point, is_here);
+                    (point.collection, point.id)
+                }
+                IndexChange::Delete { collection, id } => {
+                    self.table_mut(*collection).delete(*id);
+                    (*collection, *id)
+                }
+            };
+            if has_index && is_behind {
+                self.stale.insert((collection, id), *sequence);
+            }
+        }
+        self.position = last;
+    }
+}
+
+/// What an index may be given of a change: a point above its clearance is not in it.
+fn cleared(change: IndexChange, clearance: Classification) -> IndexChange {
+    match change {
+        IndexChange::Upsert(point) if !point.payload.label.can_flow_to(clearance) => IndexChange::Delete {
+            collection: point.collection,
+            id: point.id,
+        },
+        other => other,
+    }
+}
+
+/// Points of items, and the words that were not kept yet.
+fn taken_apart(changes: Vec<OutlinedChange>, model: &str) -> (Numbered, Vec<RecordWrite>) {
+    let mut words = Vec::new();
+    let numbered = changes.into_iter().map(|change| {
+        let (collection, id, sequence) = (change.collection, change.id, change.sequence);
+        let point = match change.item {
+            Outlined::Gone => None,
+            Outlined::Outline(outline) => Some(IndexPoint::of_outline(collection, id, *outline, model)),
+            Outlined::Whole(item) => {
+                let point = IndexPoint::of(&item, model);
+                words.extend(point.as_ref().map(|point| RecordWrite::KeepWords {
+                    collection,
+                    id,
+                    sequence: Some(sequence),
+                    form: WORDS_FORM,
+                    words: Arc::clone(&point.lexical),
+                }));
+                point
+            }
+        };
+        let change = match point {
+            Some(point) => IndexChange::Upsert(Box::new(point)),
+            None => IndexChange::Delete { collection, id },
+        };
+        (sequence, change)
+    });
+    let numbered = numbered.collect();
+    (numbered, words)
 }

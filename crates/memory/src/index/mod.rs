@@ -4,10 +4,15 @@ mod contract;
 mod exact;
 mod follower;
 mod lexical;
+mod matrix;
 mod point;
+mod question;
+mod table;
 
 pub use contract::{IndexChange, IndexHit, IndexSearch, Leg, VectorIndex};
 pub use exact::ExactIndex;
-pub(crate) use follower::{Follower, Legs};
+pub(crate) use follower::Follower;
 pub use point::{IndexFilter, IndexPoint, PointPayload, lexical_vector};
-pub(crate) use point::{chunk_text, memory_text};
+pub(crate) use point::{chunk_text, memory_text, with_words};
+pub(crate) use question::Question;
+pub(crate) use table::Stand;

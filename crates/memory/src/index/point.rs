@@ -4,7 +4,11 @@ use crate::text::{Language, hash_of, terms};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_policy::{Label, MemoryId, SourceId, UserId};
-use tidegate_store::{Collection, Item, MemoryState, PointId, SparseVector};
+use tidegate_store::{Collection, Item, MemoryState, Outline, PointId, RecordWrite, SparseVector};
+
+/// How texts are taken apart into words. It changes with stemmers and with what is counted as a word: words that were
+/// kept are made anew then.
+pub(crate) const WORDS_FORM: u32 = 1;
 
 /// An item in an index.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,13 +61,12 @@ impl IndexPoint {
         let vectors = item.vectors().filter(|vectors| &*vectors.model == model);
         let dense = vectors.map(|vectors| crate::embedder::normalised(&vectors.dense).into());
         let sparse = vectors.and_then(|vectors| vectors.sparse.clone());
-        let (payload, lexical) = match item {
+        let payload = match item {
             Item::Memory(memory) => {
                 if memory.state != MemoryState::Active {
                     return None;
                 }
-                let text = memory_text(&memory.fact, &memory.tags);
-                let payload = PointPayload {
+                PointPayload {
                     user: memory.user.clone(),
                     chat: Arc::clone(&memory.chat),
                     label: memory.label,
@@ -75,30 +78,21 @@ impl IndexPoint {
                     time_ms: memory.updated_ms,
                     expires_ms: Some(memory.expires_ms),
                     language: memory.language.clone(),
-                };
-                (payload, lexical_vector(&text, &memory.language))
+                }
             }
-            Item::Chunk(chunk) => {
-                let text = format!(
-                    "{} {}",
-                    chunk_text(&chunk.context, &chunk.text),
-                    day(chunk.time_ms)
-                );
-                let payload = PointPayload {
-                    user: chunk.key.user.clone(),
-                    chat: Arc::clone(&chunk.key.chat),
-                    label: chunk.label,
-                    source: Some(chunk.key.source.clone()),
-                    ordinal: Some(chunk.ordinal),
-                    memory_id: None,
-                    artifact_name: None,
-                    importance: None,
-                    time_ms: chunk.time_ms,
-                    expires_ms: None,
-                    language: chunk.language.clone(),
-                };
-                (payload, lexical_vector(&text, &chunk.language))
-            }
+            Item::Chunk(chunk) => PointPayload {
+                user: chunk.key.user.clone(),
+                chat: Arc::clone(&chunk.key.chat),
+                label: chunk.label,
+                source: Some(chunk.key.source.clone()),
+                ordinal: Some(chunk.ordinal),
+                memory_id: None,
+                artifact_name: None,
+                importance: None,
+                time_ms: chunk.time_ms,
+                expires_ms: None,
+                language: chunk.language.clone(),
+            },
         };
         Some(Self {
             id: item.id(),
@@ -106,9 +100,75 @@ impl IndexPoint {
             payload,
             dense,
             sparse,
-            lexical: Arc::new(lexical),
+            lexical: Arc::new(words_of(item)),
         })
     }
+
+    /// The same of an outline.
+    pub(crate) fn of_outline(collection: Collection, id: PointId, outline: Outline, model: &str) -> Self {
+        let vectors = outline.vectors.filter(|vectors| &*vectors.model == model);
+        let dense = vectors
+            .as_ref()
+            .map(|vectors| crate::embedder::normalised(&vectors.dense).into());
+        Self {
+            id,
+            collection,
+            payload: PointPayload {
+                user: outline.user,
+                chat: outline.chat,
+                label: outline.label,
+                source: outline.source,
+                ordinal: outline.ordinal,
+                memory_id: outline.memory_id,
+                artifact_name: outline.artifact_name,
+                importance: outline.importance,
+                time_ms: outline.time_ms,
+                expires_ms: outline.expires_ms,
+                language: outline.language,
+            },
+            dense,
+            sparse: vectors.and_then(|vectors| vectors.sparse),
+            lexical: Arc::new(outline.words),
+        }
+    }
+}
+
+/// The words of an item, by which it is found.
+fn words_of(item: &Item) -> SparseVector {
+    match item {
+        Item::Memory(memory) => lexical_vector(&memory_text(&memory.fact, &memory.tags), &memory.language),
+        Item::Chunk(chunk) => {
+            let text = chunk_text(&chunk.context, &chunk.text);
+            lexical_vector(&format!("{text} {}", day(chunk.time_ms)), &chunk.language)
+        }
+    }
+}
+
+/// `writes`, with the words of all items that they write.
+pub(crate) fn with_words(mut writes: Vec<RecordWrite>) -> Vec<RecordWrite> {
+    let mut words = Vec::new();
+    let mut keep = |item: &Item| {
+        words.push(RecordWrite::KeepWords {
+            collection: item.collection(),
+            id: item.id(),
+            sequence: None,
+            form: WORDS_FORM,
+            words: Arc::new(words_of(item)),
+        });
+    };
+    for write in &writes {
+        match write {
+            RecordWrite::PutMemory { record, .. } => keep(&Item::Memory(record.clone())),
+            RecordWrite::ReplaceSource { chunks, .. } => {
+                for chunk in chunks {
+                    keep(&Item::Chunk(Box::new(chunk.clone())));
+                }
+            }
+            _ => {}
+        }
+    }
+    writes.extend(words);
+    writes
 }
 
 /// The day of a time in words, as people ask for it ("8 May 2023"). It is searched as words and not embedded: a vector

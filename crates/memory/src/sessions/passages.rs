@@ -99,7 +99,13 @@ impl Memory {
         (filter.from_ms, filter.to_ms) = (search.period.from_ms, search.period.to_ms);
 
         let ranked = self
-            .rank_chunks(&search.query, embedding.as_ref(), &filter, search.limit)
+            .rank_chunks(
+                &search.query,
+                scope.label,
+                embedding.as_ref(),
+                &filter,
+                search.limit,
+            )
             .await?;
         let passages = self.passages(&ranked, &filter).await?;
         let label = self.looked_at(&filter);
@@ -110,7 +116,13 @@ impl Memory {
         // Nothing UNTRUSTED is told. So that it has no influence either, what is told is found without it.
         filter.labels = Scope::trusted(&filter.labels);
         let ranked = self
-            .rank_chunks(&search.query, embedding.as_ref(), &filter, search.limit)
+            .rank_chunks(
+                &search.query,
+                scope.label,
+                embedding.as_ref(),
+                &filter,
+                search.limit,
+            )
             .await?;
         let passages = self.passages(&ranked, &filter).await?;
         let label = self.looked_at(&filter);

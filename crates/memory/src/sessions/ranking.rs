@@ -1,12 +1,10 @@
 //! Which chunks answer best.
 
-use crate::PointPayload;
 use crate::fusion::{Scores, normalise};
-use crate::index::IndexFilter;
+use crate::index::{IndexFilter, Stand};
 use crate::{Embedding, Memory, MemoryError};
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
-use tidegate_policy::SourceId;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use tidegate_policy::Label;
 use tidegate_store::{Collection, PointId};
 
 /// How much of its neighbours' score a chunk gets: an answer stands beside what it answers.
@@ -21,21 +19,28 @@ const BEST: usize = 3;
 /// The fewest candidates of each leg.
 const CANDIDATES: usize = 100;
 
-/// Where a chunk stands.
-type Place = (Arc<str>, SourceId, u32);
+/// Where a chunk stands: in which source, and which chunks stand beside it.
+struct Place {
+    source: (u32, u32),
+    beside: Vec<PointId>,
+}
+
+/// The places of the candidates and of the chunks beside them.
+type Places = HashMap<PointId, Place>;
 
 impl Memory {
     /// The chunks that pass, best first, at most `limit`.
     pub(crate) async fn rank_chunks(
         &self,
         query: &str,
+        label: Label,
         embedding: Option<&Embedding>,
         filter: &IndexFilter,
         limit: usize,
     ) -> Result<Vec<(PointId, f32)>, MemoryError> {
         let depth = limit.saturating_mul(3).max(CANDIDATES);
         let scores = self
-            .leg_scores(Collection::SessionRag, query, embedding, filter, depth)
+            .leg_scores(Collection::SessionRag, query, label, embedding, filter, depth)
             .await?;
         let share = if embedding.is_none() {
             0.0
@@ -48,56 +53,60 @@ impl Memory {
         if fused.is_empty() {
             return Ok(Vec::new());
         }
-        let place = |id, payload: &PointPayload| {
-            let place = (
-                Arc::clone(&payload.chat),
-                payload.source.clone()?,
-                payload.ordinal?,
-            );
-            Some((id, place))
-        };
-        let follower = &self.inner.follower;
-        let places: HashMap<PointId, Place> = follower
-            .passing(Collection::SessionRag, filter, place)
-            .into_iter()
-            .collect();
+        let places = self.places(&fused, filter);
         let mut ranked: Vec<(PointId, f32)> = with_surroundings(&fused, &places).into_iter().collect();
         ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         ranked.truncate(limit);
         Ok(ranked)
     }
+
+    /// Where the candidates stand.
+    fn places(&self, candidates: &Scores, filter: &IndexFilter) -> Places {
+        self.inner.follower.table(Collection::SessionRag, |table| {
+            let visible = table.visible(filter);
+            let stands: Vec<(PointId, Stand)> = candidates
+                .keys()
+                .filter_map(|id| Some((*id, table.stand(table.place(*id, &visible)?)?)))
+                .collect();
+            let sources: BTreeSet<(u32, u32)> = stands.iter().map(|(_, (source, _))| *source).collect();
+            let by_stand: HashMap<Stand, PointId> = table
+                .stands(&visible)
+                .filter(|(_, (source, _))| sources.contains(source))
+                .map(|(id, stand)| (stand, id))
+                .collect();
+            let mut places = Places::new();
+            for (id, (source, ordinal)) in stands {
+                let beside: Vec<PointId> = [ordinal.checked_sub(1), ordinal.checked_add(1)]
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|ordinal| by_stand.get(&(source, ordinal)).copied())
+                    .collect();
+                for neighbour in &beside {
+                    places.entry(*neighbour).or_insert(Place {
+                        source,
+                        beside: Vec::new(),
+                    });
+                }
+                places.insert(id, Place { source, beside });
+            }
+            places
+        })
+    }
 }
 
 /// Scores with what neighbours and sources add.
-fn with_surroundings(fused: &Scores, places: &HashMap<PointId, Place>) -> Scores {
-    let by_place: HashMap<&Place, PointId> = places.iter().map(|(id, place)| (place, *id)).collect();
+fn with_surroundings(fused: &Scores, places: &Places) -> Scores {
     let priors = priors(fused, places);
     let mut sums = Scores::new();
-    let neighbour = |place: &Place, step: i64| {
-        let ordinal = i64::from(place.2).checked_add(step)?;
-        let there = (
-            Arc::clone(&place.0),
-            place.1.clone(),
-            u32::try_from(ordinal).ok()?,
-        );
-        by_place.get(&there).copied()
-    };
     for (id, score) in fused {
         *sums.entry(*id).or_default() += score;
-        let Some(place) = places.get(id) else { continue };
-        for step in [-1, 1] {
-            if let Some(neighbour) = neighbour(place, step) {
-                *sums.entry(neighbour).or_default() += NEIGHBOUR * score;
-            }
+        for neighbour in places.get(id).into_iter().flat_map(|place| &place.beside) {
+            *sums.entry(*neighbour).or_default() += NEIGHBOUR * score;
         }
     }
     for (id, sum) in &mut sums {
-        if let Some((chat, source, _)) = places.get(id) {
-            *sum += SOURCE
-                * priors
-                    .get(&(Arc::clone(chat), source.clone()))
-                    .copied()
-                    .unwrap_or(0.0);
+        if let Some(place) = places.get(id) {
+            *sum += SOURCE * priors.get(&place.source).copied().unwrap_or(0.0);
         }
     }
     normalise(&mut sums);
@@ -105,14 +114,11 @@ fn with_surroundings(fused: &Scores, places: &HashMap<PointId, Place>) -> Scores
 }
 
 /// For each source the mean of its best chunks, from 0 to 1.
-fn priors(fused: &Scores, places: &HashMap<PointId, Place>) -> BTreeMap<(Arc<str>, SourceId), f32> {
-    let mut by_source: BTreeMap<(Arc<str>, SourceId), Vec<f32>> = BTreeMap::new();
+fn priors(fused: &Scores, places: &Places) -> BTreeMap<(u32, u32), f32> {
+    let mut by_source: BTreeMap<(u32, u32), Vec<f32>> = BTreeMap::new();
     for (id, score) in fused {
-        if let Some((chat, source, _)) = places.get(id) {
-            by_source
-                .entry((Arc::clone(chat), source.clone()))
-                .or_default()
-                .push(*score);
+        if let Some(place) = places.get(id) {
+            by_source.entry(place.source).or_default().push(*score);
         }
     }
     let mut priors: BTreeMap<_, f32> = by_source

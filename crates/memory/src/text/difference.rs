@@ -138,6 +138,21 @@ impl Saying {
             || self.differs_in_one_word(other)
     }
 
+    /// Whether a text that was made of facts says all that matters of this one: its numbers, its names, and that
+    /// something is not so.
+    pub(crate) fn is_kept_in(&self, made: &Self) -> bool {
+        self.numbers.is_subset(&made.numbers)
+            && self.names.is_subset(&made.words)
+            && (self.negations == 0 || made.negations > 0)
+    }
+
+    /// Whether a text that was made of `facts` says no number that none of them says.
+    pub(crate) fn adds_no_number(&self, facts: &[Self]) -> bool {
+        self.numbers
+            .iter()
+            .all(|number| facts.iter().any(|fact| fact.numbers.contains(number)))
+    }
+
     /// A name of one that the other does not hold, in whatever case, is a difference.
     fn differs_in_name(&self, other: &Self) -> bool {
         !self.names.is_subset(&other.words) || !other.names.is_subset(&self.words)

@@ -49,6 +49,16 @@ impl Language {
     /// What is taken where nothing is known.
     pub(crate) const ENGLISH: Self = Self(0);
 
+    /// All of them.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        (0..ROWS.len()).map(Self)
+    }
+
+    /// Its number, from 0, below 64.
+    pub(crate) fn number(self) -> u32 {
+        u32::try_from(self.0).unwrap_or(u32::MAX)
+    }
+
     /// ISO 639-3.
     pub(crate) fn code(self) -> &'static str {
         ROWS.get(self.0).map_or("eng", |row| row.code)

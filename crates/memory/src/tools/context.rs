@@ -3,7 +3,6 @@
 use crate::{Memory, MemoryError, Period, Scope};
 use jiff::Timestamp;
 use serde_json::Value;
-use std::error::Error as _;
 use std::future::ready;
 use std::sync::Arc;
 use tidegate_policy::{Label, SessionId, UserId};
@@ -41,14 +40,7 @@ pub(super) fn failed(error: MemoryError) -> ToolError {
         MemoryError::WriteDown { item, .. } => *item,
         _ => Label::BOTTOM,
     };
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        message.push_str(": ");
-        message.push_str(&error.to_string());
-        cause = error.source();
-    }
-    ToolError::new(message).with_label(label)
+    ToolError::new(crate::error::told(&error)).with_label(label)
 }
 
 pub(super) fn period(start: Option<&str>, end: Option<&str>) -> Result<Period, ToolError> {

@@ -592,3 +592,56 @@ async fn what_was_exported_can_be_imported_elsewhere_twice() {
     assert_eq!(other.import(exported).await.unwrap(), 0);
     assert_eq!(facts(&recall(&other, &ada(), "tea").await), ["Ada drinks tea"]);
 }
+
+/// A model that makes too little of everything.
+struct Forgets(&'static str);
+
+impl Auxiliary for Forgets {
+    fn clearance(&self) -> Classification {
+        Classification::Restricted
+    }
+
+    fn distil<'a>(&'a self, fact: &'a str) -> BoxFuture<'a, Result<Distilled, Cause>> {
+        Box::pin(std::future::ready(Err(fact.into())))
+    }
+
+    fn merge<'a>(&'a self, _: &'a [String]) -> BoxFuture<'a, Result<String, Cause>> {
+        Box::pin(std::future::ready(Ok(self.0.to_owned())))
+    }
+}
+
+#[tokio::test]
+async fn a_merge_that_loses_or_adds_a_number_a_name_or_a_negation_does_not_happen() {
+    let (first, second) = (
+        "Eva never drinks more than 3 cups of green tea",
+        "every day Eva never drinks more than 3 cups of tea",
+    );
+    for (merged, expected) in [
+        (
+            "Eva never drinks more than 3 cups of green tea in a day",
+            Outcome::Merged,
+        ),
+        ("Eva never drinks much green tea in a day", Outcome::Created),
+        (
+            "Eva drinks more than 3 cups of green tea in a day",
+            Outcome::Created,
+        ),
+        (
+            "one never drinks more than 3 cups of green tea in a day",
+            Outcome::Created,
+        ),
+        (
+            "Eva never drinks more than 3 cups of green tea in 24 hours",
+            Outcome::Created,
+        ),
+    ] {
+        let near = Told::new(false).cosine(first, 1.0).cosine(second, 0.9);
+        let memory = with(near)
+            .auxiliary(Arc::new(Forgets(merged)))
+            .open()
+            .await
+            .unwrap();
+        remember(&memory, &ada(), fact(first)).await;
+        assert_eq!(outcome(&memory, &ada(), fact(second)).await, expected, "{merged}");
+    }
+}

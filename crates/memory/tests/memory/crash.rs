@@ -3,19 +3,23 @@
 use crate::common::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tidegate_memory::{EmbedWork, Embedder, Memory, MemoryError, MemoryListing, Passages, reembed};
+use tidegate_memory::{
+    Auxiliary, Cause, Distilled, EmbedWork, Embedder, Memory, MemoryError, MemoryListing, Passages,
+    ResourceListing, reembed, state_name,
+};
+use tidegate_policy::Classification;
 use tidegate_store::{
     Change, ChunkQuery, ChunkRecord, Durability, Item, MemoryQuery, MemoryRecord, MemoryVersion, ModelRecord,
-    PointId, RecordWrite, Records, RecordsCommit, RecordsStatistics, ResourceRecord, SourceQuery,
-    SourceRecord, SqliteStore, StoreError, UnstagedQuery,
+    OutlineQuery, OutlinedChange, PointId, RecordWrite, Records, RecordsCommit, RecordsStatistics,
+    ResourceRecord, SourceQuery, SourceRecord, SqliteStore, StoreError, UnstagedQuery,
 };
 use tidegate_tools::BoxFuture;
 
 /// Records that answer nothing any more after so many calls. The call at which it dies happens or does not.
-struct Mortal {
-    inner: Arc<dyn Records>,
-    left: AtomicUsize,
-    last_happens: bool,
+pub(crate) struct Mortal {
+    pub(crate) inner: Arc<dyn Records>,
+    pub(crate) left: AtomicUsize,
+    pub(crate) last_happens: bool,
 }
 
 impl Mortal {
@@ -76,13 +80,16 @@ impl Records for Mortal {
     fn changes(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Change>, StoreError>> {
         self.call(self.inner.changes(after, limit))
     }
+    fn outlines(&self, query: OutlineQuery) -> BoxFuture<'_, Result<Vec<OutlinedChange>, StoreError>> {
+        self.call(self.inner.outlines(query))
+    }
     fn statistics(&self) -> BoxFuture<'_, Result<RecordsStatistics, StoreError>> {
         self.call(self.inner.statistics())
     }
 }
 
 /// What there is: facts, sources, chunks.
-async fn state(memory: &Memory) -> String {
+pub(crate) async fn state(memory: &Memory) -> String {
     let mut index = memory
         .memory_index(&ada(), MemoryListing::default())
         .await
@@ -97,14 +104,23 @@ async fn state(memory: &Memory) -> String {
         .iter()
         .map(|source| format!("{} of {}", source.preview, source.chunks))
         .collect();
+    let resources = memory
+        .query_registry(&ada(), ResourceListing::default())
+        .await
+        .unwrap();
+    let resources: Vec<&str> = resources
+        .resources
+        .iter()
+        .map(|resource| state_name(&resource.state))
+        .collect();
     let statistics = memory.statistics().await.unwrap();
     format!(
-        "{facts:?} {sources:?} {} {} {}",
+        "{facts:?} {sources:?} {resources:?} {} {} {}",
         statistics.memories, statistics.chunks, statistics.sources
     )
 }
 
-async fn prepare(records: &Arc<dyn Records>) {
+pub(crate) async fn prepare(records: &Arc<dyn Records>) {
     let memory = over(records).open().await.unwrap();
     remember(&memory, &ada(), named("m", "the old fact")).await;
     for number in 0..10 {
@@ -115,7 +131,27 @@ async fn prepare(records: &Arc<dyn Records>) {
         };
         remember(&memory, &ada(), new).await;
     }
+    remember(&memory, &ada(), named("walk", WALK)).await;
     save(&memory, "s", "The old text of a source. ").await.unwrap();
+}
+
+const WALK: &str = "Ada likes to walk along the old harbour wall before breakfast when the weather is calm";
+
+/// A model that makes one text of several.
+struct Joins;
+
+impl Auxiliary for Joins {
+    fn clearance(&self) -> Classification {
+        Classification::Restricted
+    }
+
+    fn distil<'a>(&'a self, fact: &'a str) -> BoxFuture<'a, Result<Distilled, Cause>> {
+        Box::pin(std::future::ready(Err(fact.into())))
+    }
+
+    fn merge<'a>(&'a self, facts: &'a [String]) -> BoxFuture<'a, Result<String, Cause>> {
+        Box::pin(std::future::ready(Ok(facts.join("; "))))
+    }
 }
 
 async fn save(memory: &Memory, source: &str, sentence: &str) -> Result<(), MemoryError> {
@@ -126,13 +162,13 @@ async fn save(memory: &Memory, source: &str, sentence: &str) -> Result<(), Memor
         .map(|_| ())
 }
 
-type Work = for<'a> fn(&'a Arc<dyn Records>) -> BoxFuture<'a, Result<(), MemoryError>>;
+pub(crate) type Work = for<'a> fn(&'a Arc<dyn Records>) -> BoxFuture<'a, Result<(), MemoryError>>;
 
 fn told() -> Arc<dyn Embedder> {
     Arc::new(Told::new(false))
 }
 
-fn works() -> Vec<(&'static str, Work)> {
+pub(crate) fn works() -> Vec<(&'static str, Work)> {
     vec![
         ("upsert", |records| {
             Box::pin(async move {
@@ -141,6 +177,13 @@ fn works() -> Vec<(&'static str, Work)> {
                     .remember(&ada(), named("m", "the new fact"), &never())
                     .await
                     .map(|_| ())
+            })
+        }),
+        ("merge", |records| {
+            Box::pin(async move {
+                let memory = over(records).auxiliary(Arc::new(Joins)).open().await?;
+                let new = fact(&format!("{WALK} and everybody sleeps"));
+                memory.remember(&ada(), new, &never()).await.map(|_| ())
             })
         }),
         ("replace", |records| {
@@ -189,7 +232,7 @@ fn works() -> Vec<(&'static str, Work)> {
     ]
 }
 
-async fn reopened(records: &Arc<dyn Records>) -> Memory {
+pub(crate) async fn reopened(records: &Arc<dyn Records>) -> Memory {
     match over(records).open().await {
         Ok(memory) => memory,
         Err(MemoryError::OtherModel { .. }) => {
@@ -218,6 +261,10 @@ async fn killed_at_any_call_everything_is_old_or_new() {
         let records: Arc<dyn Records> = Arc::new(SqliteStore::open(path, Durability::Process).unwrap());
         work(&records).await.unwrap();
         let new = state(&reopened(&records).await).await;
+        assert_ne!(old, new, "{what}");
+        if what == "merge" {
+            assert!(new.contains("; "), "nothing was merged: {new}");
+        }
         let mut seen_new = false;
         for last_happens in [false, true] {
             for calls in 1.. {

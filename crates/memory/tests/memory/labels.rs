@@ -328,3 +328,29 @@ async fn a_release_makes_a_second_memory_below_and_leaves_the_first() {
     );
     assert_eq!(recall(&memory, &at(from), "key").await.hits[0].also_at, [to]);
 }
+
+#[tokio::test]
+async fn a_language_that_only_hidden_memories_have_changes_no_score() {
+    let mut scores = Vec::new();
+    for with_hidden in [false, true] {
+        let memory = hashed().clock(|| 1_000).open().await.unwrap();
+        for (name, text) in [("a", "the runner runs"), ("b", "a fast runner stands still")] {
+            remember(&memory, &at(Label::BOTTOM), named(name, text)).await;
+        }
+        if with_hidden {
+            let text = "Les coureurs courent toujours plus vite que les marcheurs dans la montagne";
+            remember(&memory, &at(Label::trusted(Confidential)), named("c", text)).await;
+        }
+        let public = scope("ada", Label::BOTTOM, Public);
+        // In English both words are one stem, in French they are two.
+        let found = recall(&memory, &public, "runs running runner").await;
+        let found: Vec<(String, f32)> = found
+            .hits
+            .iter()
+            .map(|hit| (hit.memory.fact.clone(), hit.score))
+            .collect();
+        assert_eq!(found.len(), 2);
+        scores.push(found);
+    }
+    assert_eq!(scores[0], scores[1]);
+}

@@ -8,11 +8,16 @@
 
 mod artifacts;
 mod chunks;
+mod clearance;
 mod common;
 mod conformance;
 mod crash;
 mod dates;
 mod evaluation;
+mod extraction;
+mod ingestion;
+#[cfg(unix)]
+mod killed;
 mod labels;
 mod models;
 mod outage;

@@ -1,8 +1,10 @@
 //! What stands before what.
 
 use crate::common::*;
+use std::sync::Arc;
 use tidegate_memory::{MemorySearch, MemorySettings, Mode, NewMemory};
 use tidegate_policy::{Classification, Label};
+use tidegate_store::{Expected, MemoryQuery, MemoryRecords, RecordWrite, Records};
 
 fn dense() -> MemorySettings {
     MemorySettings {
@@ -219,4 +221,46 @@ async fn an_embedder_that_may_not_see_a_text_gets_none_and_words_still_find_it()
     assert_eq!(facts(&recall(&memory, &ada(), "tea").await), ["Ada drinks tea"]);
     let public = scope("ada", Label::BOTTOM, Classification::Confidential);
     assert!(remember(&memory, &public, fact("Ada likes boats")).await.embedded);
+}
+
+#[tokio::test]
+async fn thousands_that_came_and_went_leave_search_as_it_was() {
+    let records: Arc<dyn Records> = Arc::new(MemoryRecords::new());
+    let memory = over(&records).open().await.unwrap();
+    remember(&memory, &ada(), named("kept", "the lighthouse was painted red")).await;
+    let kept = records.memories(MemoryQuery::default()).await.unwrap().remove(0);
+    let numbers = 0..3_000_u128;
+    for number in numbers.clone() {
+        let mut other = kept.clone();
+        other.id = tidegate_store::PointId::from_u128(number);
+        other.memory_id = format!("other-{number}").as_str().into();
+        other.fact = format!("the lighthouse number {number} was painted white");
+        records
+            .write(vec![RecordWrite::PutMemory {
+                record: Box::new(other),
+                expected: Expected::Anything,
+            }])
+            .await
+            .unwrap();
+    }
+    let found = recall(&memory, &ada(), "lighthouse number 2999").await;
+    assert_eq!(facts(&found)[0], "the lighthouse number 2999 was painted white");
+    for number in numbers.skip(1) {
+        let id = tidegate_store::PointId::from_u128(number);
+        let expected = Expected::Anything;
+        records
+            .write(vec![RecordWrite::DeleteMemory { id, expected }])
+            .await
+            .unwrap();
+    }
+    let found = recall(&memory, &ada(), "which lighthouse was painted").await;
+    let mut found = facts(&found);
+    found.sort_unstable();
+    assert_eq!(
+        found,
+        [
+            "the lighthouse number 0 was painted white",
+            "the lighthouse was painted red"
+        ]
+    );
 }

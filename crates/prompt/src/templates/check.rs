@@ -1,11 +1,11 @@
 //! Trying a template with sample values, so that its mistakes show when the program starts and not in a turn.
 
 use super::context::{
-    CutMark, MemoryBlock, NotesBlock, Stub, SummaryFrame, SummaryInstructions, SummaryLine, SummaryLines,
-    SummaryPlain, SystemContext, SystemSession, SystemStable, ToolCount,
+    CutMark, MemoryBlock, NotesBlock, SmartContextBlock, Stub, SummaryFrame, SummaryInstructions,
+    SummaryLine, SummaryLines, SummaryPlain, SystemContext, SystemSession, SystemStable, ToolCount,
 };
 use super::{TemplateName, Templates};
-use crate::{Fact, Note, NoteKind, ProjectFile, PromptError, Recalled, Skill};
+use crate::{Fact, Note, NoteKind, ProjectFile, PromptError, Recalled, Skill, SmartContext};
 use minijinja::Value;
 use minijinja::value::Serde;
 use serde::Serialize;
@@ -147,6 +147,26 @@ fn samples(name: TemplateName) -> [Value; 2] {
             };
             [value(full), value(empty)]
         }
+        TemplateName::SmartContext => {
+            let file = SmartContext {
+                filename: shown("filename"),
+                mime_type: "text/plain".into(),
+                mode: "INDEXED".into(),
+                source_id: shown("source_id").as_str().into(),
+                label: Label::BOTTOM,
+                summary: Some(shown("summary")),
+                why: Some(shown("why")),
+            };
+            let least = SmartContext {
+                summary: None,
+                why: None,
+                ..file.clone()
+            };
+            [
+                value(SmartContextBlock::new(&file)),
+                value(SmartContextBlock::new(&least)),
+            ]
+        }
         TemplateName::Summary => {
             let sample = || value(SummaryFrame::new(&shown("text")));
             [sample(), sample()]
@@ -167,6 +187,7 @@ fn must_show(name: TemplateName) -> &'static [&'static str] {
             "notes[].text of a hook",
         ],
         TemplateName::ToolStub => &["tool", "source"],
+        TemplateName::SmartContext => &["filename", "source_id", "summary", "why"],
         TemplateName::CutMark => &[],
         TemplateName::SummaryInstructions => &["sections"],
         TemplateName::SummaryRequest => &["earlier", "messages[].text"],

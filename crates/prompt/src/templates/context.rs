@@ -2,7 +2,7 @@
 //! overriding, can forget it.
 
 use crate::text::{escape_attribute, escape_block, one_line};
-use crate::{Fact, Note, NoteKind, ProjectFile, Recalled, Skill};
+use crate::{Fact, Note, NoteKind, ProjectFile, Recalled, Skill, SmartContext};
 use serde::Serialize;
 
 /// Variables of `system_stable.j2`.
@@ -148,6 +148,34 @@ impl NotesBlock {
         };
         Self {
             notes: notes.iter().map(note).collect(),
+        }
+    }
+}
+
+/// Variables of `smart_context.j2`.
+#[derive(Serialize)]
+pub(crate) struct SmartContextBlock {
+    filename: String,
+    mime_type: String,
+    mode: String,
+    source_id: String,
+    label: String,
+    summary: Option<String>,
+    why: Option<String>,
+}
+
+impl SmartContextBlock {
+    pub(crate) fn new(file: &SmartContext) -> Self {
+        let line = |text: &str| escape_attribute(&one_line(text));
+        let block = |text: &String| escape_block(text.trim()).into_owned();
+        Self {
+            filename: line(&file.filename),
+            mime_type: line(&file.mime_type),
+            mode: line(&file.mode),
+            source_id: line(file.source_id.as_str()),
+            label: file.label.to_string(),
+            summary: file.summary.as_ref().map(block),
+            why: file.why.as_ref().map(block),
         }
     }
 }

@@ -6,8 +6,8 @@ mod engine;
 mod name;
 
 pub(crate) use context::{
-    CutMark, MemoryBlock, NotesBlock, Stub, SummaryFrame, SummaryInstructions, SummaryLine, SummaryLines,
-    SummaryPlain, SystemContext, SystemSession, SystemStable, ToolCount,
+    CutMark, MemoryBlock, NotesBlock, SmartContextBlock, Stub, SummaryFrame, SummaryInstructions,
+    SummaryLine, SummaryLines, SummaryPlain, SystemContext, SystemSession, SystemStable, ToolCount,
 };
 pub use engine::Templates;
 pub use name::TemplateName;

@@ -42,6 +42,8 @@ templates! {
     Memory = "memory";
     /// The block of notes on a user message.
     Notes = "notes";
+    /// What stands for a file that is not in the context whole.
+    SmartContext = "smart_context";
     /// What stands for an old tool result.
     ToolStub = "tool_stub";
     /// What stands where a text was cut.

@@ -34,6 +34,15 @@ const UNFINISHED: &str = "temp_segments";
 
 type Bounds = edge::Range<edge::external::ordered_float::OrderedFloat<f64>>;
 
+/// What both collections are like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// Values of a dense vector.
+    pub(crate) dimension: usize,
+    /// From how much on a graph is built.
+    pub(crate) graph_from_kilobytes: usize,
+}
+
 /// One collection.
 pub(crate) struct Shard {
     /// Taken out when it is dropped alone.
@@ -44,11 +53,11 @@ pub(crate) struct Shard {
 
 impl Shard {
     /// Makes a new one in an empty folder.
-    pub(crate) fn create(path: &Path, dimension: usize) -> Result<Self, QdrantError> {
+    pub(crate) fn create(path: &Path, shape: Shape) -> Result<Self, QdrantError> {
         let shard = guarded("making a collection", || {
-            edge::EdgeShard::new(path, configuration(dimension))
+            edge::EdgeShard::new(path, configuration(shape))
         })?;
-        let shard = Self::of(shard, path, dimension);
+        let shard = Self::of(shard, path, shape);
         for (field, kind) in FIELDS {
             shard.index_field(field, kind)?;
         }
@@ -57,20 +66,20 @@ impl Shard {
     }
 
     /// Opens the one that is there.
-    pub(crate) fn load(path: &Path, dimension: usize) -> Result<Self, QdrantError> {
+    pub(crate) fn load(path: &Path, shape: Shape) -> Result<Self, QdrantError> {
         // What was being built when the process ended is of no use, and would be built again.
         let _nothing_there_is_fine = fs::remove_dir_all(path.join(UNFINISHED));
         let shard = guarded("opening a collection", || {
-            edge::EdgeShard::load(path, Some(configuration(dimension)))
+            edge::EdgeShard::load(path, Some(configuration(shape)))
         })?;
-        Ok(Self::of(shard, path, dimension))
+        Ok(Self::of(shard, path, shape))
     }
 
-    fn of(edge: edge::EdgeShard, path: &Path, dimension: usize) -> Self {
+    fn of(edge: edge::EdgeShard, path: &Path, shape: Shape) -> Self {
         Self {
             edge: Some(edge),
             path: path.to_owned(),
-            dimension,
+            dimension: shape.dimension,
         }
     }
 
@@ -266,7 +275,7 @@ impl Drop for Shard {
     }
 }
 
-fn configuration(dimension: usize) -> edge::EdgeConfig {
+fn configuration(shape: Shape) -> edge::EdgeConfig {
     let idf = edge::EdgeSparseVectorParamsBuilder::new()
         .modifier(edge::Modifier::Idf)
         .build();
@@ -274,10 +283,14 @@ fn configuration(dimension: usize) -> edge::EdgeConfig {
     edge::EdgeConfigBuilder::new()
         .vector(
             DENSE,
-            edge::EdgeVectorParamsBuilder::new(dimension, edge::Distance::Cosine).build(),
+            edge::EdgeVectorParamsBuilder::new(shape.dimension, edge::Distance::Cosine).build(),
         )
         .sparse_vector(SPARSE, product)
         .sparse_vector(LEXICAL, idf)
+        .optimizers(edge::EdgeOptimizersConfig {
+            indexing_threshold: Some(shape.graph_from_kilobytes.max(1)),
+            ..edge::EdgeOptimizersConfig::default()
+        })
         .wal_options(edge::WalOptions {
             segment_capacity: LOG_PART_BYTES,
             segment_queue_len: 0,

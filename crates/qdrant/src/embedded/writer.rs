@@ -1,6 +1,6 @@
 //! The one thread that changes the index.
 
-use super::engine::Shard;
+use super::engine::{Shape, Shard};
 use super::folder::{Folder, State};
 use super::settings::{EmbeddedSettings, Step};
 use crate::QdrantError;
@@ -141,6 +141,13 @@ impl Writer {
         }
     }
 
+    fn shape(&self, model: &ModelRecord) -> Shape {
+        Shape {
+            dimension: model.dimension,
+            graph_from_kilobytes: self.settings.graph_from_kilobytes,
+        }
+    }
+
     fn step(&self, step: Step) {
         if let Some(on_step) = &self.settings.on_step {
             on_step(step);
@@ -188,7 +195,8 @@ impl Writer {
             return self.make(&folder, model);
         };
         self.check_model(&state.model, model)?;
-        let load = |collection| Shard::load(&folder.shard(collection), model.dimension);
+        let shape = self.shape(model);
+        let load = |collection| Shard::load(&folder.shard(collection), shape);
         let shards = all_shards(load).map_err(|error| {
             // Somebody who does not know our lock has it.
             if error.to_string().contains("WouldBlock") {
@@ -237,10 +245,11 @@ impl Writer {
 
     fn make(&mut self, folder: &Arc<Folder>, model: &ModelRecord) -> Result<(), IndexError> {
         let state = State::new(model, 0);
+        let shape = self.shape(model);
         let make = || {
             folder.forget()?;
             self.step(Step::Forgotten);
-            let shards = all_shards(|collection| Shard::create(&folder.shard(collection), model.dimension))?;
+            let shards = all_shards(|collection| Shard::create(&folder.shard(collection), shape))?;
             self.step(Step::Created);
             self.keep(folder, &state)?;
             Ok(shards)
@@ -339,6 +348,7 @@ impl Writer {
                 return tracing::warn!(%error, "no graph is built for the index");
             }
         };
+        self.step(Step::Building);
         let to_writer = self.to_self.clone();
         let build = move || {
             let build = || {

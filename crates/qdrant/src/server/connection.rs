@@ -8,7 +8,6 @@ use qdrant_client::qdrant::HealthCheckReply;
 use qdrant_client::{Qdrant, QdrantError as ClientError};
 use secrecy::ExposeSecret as _;
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tidegate_memory::IndexError;
 
@@ -37,8 +36,6 @@ pub(crate) struct Connection {
     client: Qdrant,
     name: String,
     backoff: ExponentialBuilder,
-    /// A call was cut off since it was last known what the server holds.
-    lost: AtomicBool,
 }
 
 /// What a failed call means.
@@ -84,7 +81,6 @@ impl Connection {
                 .with_factor(2.0)
                 .with_max_times(tries)
                 .with_jitter(),
-            lost: AtomicBool::new(false),
         })
     }
 
@@ -105,13 +101,7 @@ impl Connection {
         let tried = || call(self.client.clone());
         let done = tried
             .retry(self.backoff)
-            .when(|error| {
-                let meaning = meaning(error);
-                if meaning == Meaning::Away {
-                    self.lost.store(true, Ordering::Relaxed);
-                }
-                matches!(meaning, Meaning::Away | Meaning::Busy)
-            })
+            .when(|error| matches!(meaning(error), Meaning::Away | Meaning::Busy))
             .notify(|error, pause| {
                 tracing::debug!(
                     action,
@@ -147,15 +137,6 @@ impl Connection {
         self.call(action, call).await
     }
 
-    /// Whether a call was cut off since this was last asked.
-    pub(crate) fn was_lost(&self) -> bool {
-        self.lost.swap(false, Ordering::Relaxed)
-    }
-
-    pub(crate) fn set_lost(&self) {
-        self.lost.store(true, Ordering::Relaxed);
-    }
-
     pub(crate) async fn health(&self) -> Result<HealthCheckReply, IndexError> {
         self.call(
             "a health check",
@@ -180,13 +161,10 @@ impl Connection {
             },
         };
         match meaning {
-            Meaning::Away | Meaning::Slow | Meaning::Busy => {
-                self.set_lost();
-                IndexError::Unreachable {
-                    index: self.name.clone(),
-                    cause: Box::new(cause),
-                }
-            }
+            Meaning::Away | Meaning::Slow | Meaning::Busy => IndexError::Unreachable {
+                index: self.name.clone(),
+                cause: Box::new(cause),
+            },
             Meaning::Refused | Meaning::Missing | Meaning::Wrong => cause.of(&self.name),
         }
     }

@@ -12,7 +12,7 @@ use qdrant_client::qdrant::{
     points_selector::PointsSelectorOneOf,
 };
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use tidegate_memory::{IndexChange, IndexError, IndexFilter, IndexHit, IndexSearch, Leg, VectorIndex};
 use tidegate_policy::Classification;
 use tidegate_store::{Collection, ModelRecord};
@@ -21,31 +21,20 @@ use tidegate_tools::BoxFuture;
 /// Points that are sent at once: 1.5 MB of vectors of 1,024 values. Servers take up to 32 MB.
 const AT_ONCE: usize = 256;
 
-/// Changes after which the position is written without being asked for, so that not all is sent again after a crash.
-const MARK_EVERY: usize = 1_000;
-
 /// A Qdrant server, one node or a cluster, over gRPC.
 ///
-/// Writes are acknowledged when the server has them. How far a collection is stands in the collection: one that was
-/// emptied, deleted or restored says so, when the index is opened and after each time the server was away. Calls that
-/// failed because the server was away or busy are tried again, a few times; then the index counts as away.
+/// Writes are acknowledged when the server has them. How far a collection is stands in the collection, and is read again
+/// with every call: one that was emptied, deleted or restored while it was in use says so at once, however short the server
+/// was away. Calls that failed because the server was away or busy are tried again, a few times; then the index counts as
+/// away.
 ///
 /// What is sent: ids, vectors, numbers of words, and the fields that are filtered, among them the names of users, sessions
 /// and sources. No text. [`ServerSettings::clearance`] is the highest level of it.
 pub struct ServerIndex {
     settings: ServerSettings,
     connection: Connection,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    /// What the collections say; none if they were not looked at yet.
-    marker: Option<Marker>,
-    /// Up to which number changes were sent.
-    applied: u64,
-    /// How many changes were sent since the position was written.
-    unmarked: usize,
+    /// What the collections say; none if they were not looked at yet, or said something else than they should.
+    known: Mutex<Option<Marker>>,
 }
 
 impl ServerIndex {
@@ -57,12 +46,17 @@ impl ServerIndex {
         Ok(Self {
             connection: Connection::new(&settings)?,
             settings,
-            state: Mutex::default(),
+            known: Mutex::default(),
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn set_known(&self, marker: Option<Marker>) {
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = marker;
+    }
+
+    fn known(&self) -> Result<Marker, IndexError> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.clone().ok_or_else(|| self.failed(QdrantError::NotOpen))
     }
 
     fn of(&self, collection: Collection) -> String {
@@ -92,7 +86,8 @@ impl ServerIndex {
 
     async fn markers(&self) -> Result<[Option<Marker>; 2], IndexError> {
         let [memories, chunks] = Collection::ALL;
-        Ok([self.marker(memories).await?, self.marker(chunks).await?])
+        let (memories, chunks) = tokio::try_join!(self.marker(memories), self.marker(chunks))?;
+        Ok([memories, chunks])
     }
 
     /// What both collections say; none if they do not belong together, or one of them is not ours.
@@ -136,22 +131,13 @@ impl ServerIndex {
             );
             return self.make(model).await;
         }
-        self.took(marker);
+        self.set_known(Some(marker));
         Ok(())
-    }
-
-    fn took(&self, marker: Marker) {
-        // Up to here it is known what the server holds.
-        self.connection.was_lost();
-        let mut state = self.state();
-        state.applied = marker.position;
-        state.unmarked = 0;
-        state.marker = Some(marker);
     }
 
     /// Makes both collections anew.
     async fn make(&self, model: &ModelRecord) -> Result<(), IndexError> {
-        self.state().marker = None;
+        self.set_known(None);
         for collection in Collection::ALL {
             self.check_ours(collection).await?;
         }
@@ -159,7 +145,7 @@ impl ServerIndex {
         for collection in Collection::ALL {
             self.make_one(collection, &marker).await?;
         }
-        self.took(marker);
+        self.set_known(Some(marker));
         Ok(())
     }
 
@@ -257,79 +243,44 @@ impl ServerIndex {
         done.await.map(drop)
     }
 
-    fn marker_known(&self) -> Result<Marker, IndexError> {
-        let marker = self.state().marker.clone();
-        marker.ok_or_else(|| self.failed(QdrantError::NotOpen))
-    }
-
-    /// After the server was away it may be an older one. What was sent since the position was written would be missing
-    /// without a trace, so that this alone is enough to begin again from there.
-    async fn check_not_gone_back(&self) -> Result<(), IndexError> {
-        if !self.connection.was_lost() {
-            return Ok(());
-        }
-        let known = self.marker_known()?;
-        let found = match self.common_marker().await {
-            Ok(found) => found,
-            Err(error) => {
-                self.connection.set_lost();
-                return Err(error);
-            }
-        };
-        let found = found
-            .filter(|found| found.belongs_to(&known))
+    /// Whether what `found` says is not less than what is known of it.
+    fn check(&self, known: &Marker, found: Option<Marker>) -> Result<(), IndexError> {
+        let position = found
+            .filter(|found| found.belongs_to(known))
             .map(|found| found.position);
-        let expected = self.state().applied;
-        if found.is_some_and(|found| found >= expected) {
+        if position.is_some_and(|position| position >= known.position) {
             return Ok(());
         }
-        self.state().marker = None;
+        self.set_known(None);
         Err(self.failed(QdrantError::WentBack {
-            found: found.unwrap_or(0),
-            expected,
+            found: position.unwrap_or(0),
+            expected: known.position,
         }))
     }
 
     async fn apply_all(&self, changes: Vec<IndexChange>, position: u64) -> Result<(), IndexError> {
-        self.marker_known()?;
-        let count = changes.len();
+        let known = self.known()?;
+        let found = self.common_marker().await?;
+        self.check(&known, found)?;
         for (collection, changed) in by_collection(changes) {
-            if !changed.is_empty() {
-                self.change(collection, &changed).await?;
-            }
+            self.change(collection, &changed).await?;
         }
-        self.check_not_gone_back().await?;
-        let is_due = {
-            let mut state = self.state();
-            state.applied = state.applied.max(position);
-            state.unmarked = state.unmarked.saturating_add(count);
-            state.unmarked >= MARK_EVERY
-        };
-        if is_due { self.mark().await } else { Ok(()) }
-    }
-
-    /// Writes how far the collections are. Of what was sent before, all is there.
-    async fn mark(&self) -> Result<(), IndexError> {
-        let known = self.marker_known()?;
-        let applied = self.state().applied;
-        if applied == known.position {
-            return Ok(());
-        }
+        // Only when all is there. It counts when both have it.
         let marker = Marker {
-            position: applied,
+            position: position.max(known.position),
             ..known
         };
-        for collection in Collection::ALL {
-            self.upsert(collection, vec![marker.point()]).await?;
-        }
-        let mut state = self.state();
-        state.unmarked = 0;
-        state.marker = Some(marker);
+        let [memories, chunks] = Collection::ALL;
+        tokio::try_join!(
+            self.upsert(memories, vec![marker.point()]),
+            self.upsert(chunks, vec![marker.point()]),
+        )?;
+        self.set_known(Some(marker));
         Ok(())
     }
 
     async fn found(&self, search: IndexSearch) -> Result<Vec<IndexHit>, IndexError> {
-        self.marker_known()?;
+        let known = self.known()?;
         let Some(conditions) = conditions(&search.filter) else {
             return Ok(Vec::new());
         };
@@ -345,8 +296,9 @@ impl ServerIndex {
                 let query = query.clone();
                 async move { client.query(query).await }
             });
-            let mut hits = request::hits(answer.await?.result).map_err(|error| self.failed(error))?;
-            self.check_not_gone_back().await?;
+            let (answer, found) = tokio::try_join!(answer, self.marker(search.collection))?;
+            self.check(&known, found)?;
+            let mut hits = request::hits(answer.result).map_err(|error| self.failed(error))?;
             if let Leg::Sparse(_) = search.leg {
                 hits.retain(|hit| hit.score > 0.0);
             }
@@ -358,7 +310,7 @@ impl ServerIndex {
     }
 
     async fn counted(&self, collection: Collection, filter: IndexFilter) -> Result<u64, IndexError> {
-        self.marker_known()?;
+        let known = self.known()?;
         let Some(conditions) = conditions(&filter) else {
             return Ok(0);
         };
@@ -373,7 +325,9 @@ impl ServerIndex {
             let request = request.clone();
             async move { client.count(request).await }
         });
-        Ok(answer.await?.result.map_or(0, |counted| counted.count))
+        let (answer, found) = tokio::try_join!(answer, self.marker(collection))?;
+        self.check(&known, found)?;
+        Ok(answer.result.map_or(0, |counted| counted.count))
     }
 }
 
@@ -414,7 +368,8 @@ impl VectorIndex for ServerIndex {
     }
 
     fn flush(&self) -> BoxFuture<'_, Result<(), IndexError>> {
-        Box::pin(self.mark())
+        // Every change was acknowledged by the server, with the position behind it.
+        Box::pin(std::future::ready(self.known().map(drop)))
     }
 
     fn search(&self, search: IndexSearch) -> BoxFuture<'_, Result<Vec<IndexHit>, IndexError>> {

@@ -13,4 +13,5 @@ mod crash;
 mod embedded;
 mod many;
 mod outage;
+mod peer;
 mod server;

@@ -302,7 +302,7 @@ fn only_lowers(loaded: &Loaded, file: &Path, limits: &Layer) -> Result<(), Confi
 }
 
 /// The tools of this version, which `[policy.tools]` can name.
-pub(super) const TOOLS: [&str; 17] = [
+pub(super) const TOOLS: [&str; 18] = [
     "ask_user",
     "current_time",
     "delete_meta_artifact_item",
@@ -312,6 +312,7 @@ pub(super) const TOOLS: [&str; 17] = [
     "http_get",
     "list_files",
     "list_tools",
+    "query_registry",
     "read_file",
     "run_command",
     "save_session_context",

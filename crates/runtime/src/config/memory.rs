@@ -59,9 +59,21 @@ pub struct MemorySettings {
     /// consolidate` does it by hand. Default true.
     #[schemars(extend("x-hot" = true))]
     pub consolidate: bool,
+    /// Whether the auxiliary model proposes memories of what was said, without anybody asking: that fills a store easily.
+    /// Default false.
+    #[schemars(extend("x-hot" = true))]
+    pub extract: bool,
+    /// After how many messages of persons and models it does; they are what it looks at. The turn that makes the number
+    /// full ends when it is done. Default 20.
+    #[schemars(range(min = 2, max = 1_000), extend("x-hot" = true))]
+    pub extract_every: usize,
     /// Tokens of a chunk of a large text, at most; fewer where the embedder sees fewer. Default 256.
     #[schemars(range(min = 16, max = 8_192), extend("x-hot" = false))]
     pub chunk_tokens: usize,
+    /// Characters from which on a tool result is put aside where it can be searched, once the conversation takes about
+    /// 30 % of the model's window; 0 puts none aside. Default 4000.
+    #[schemars(range(max = 100_000_000), extend("x-hot" = true))]
+    pub put_aside_chars: usize,
     /// The endpoint of `openai:MODEL`.
     pub remote: MemoryRemoteSettings,
     /// The index of vectors.
@@ -84,7 +96,10 @@ impl Default for MemorySettings {
             lifetime_days: usual.lifetime_days,
             renew: true,
             consolidate: true,
+            extract: false,
+            extract_every: tidegate_memory::Extraction::default().every,
             chunk_tokens: usual.chunk_tokens,
+            put_aside_chars: 4_000,
             remote: MemoryRemoteSettings::default(),
             index: MemoryIndexSettings::default(),
         }
@@ -286,6 +301,8 @@ pub(super) fn check(memory: &MemorySettings) -> Result<(), (&'static str, String
         ),
         ("recall_timeout_ms", memory.recall_timeout_ms, 1..=600_000),
         ("chunk_tokens", count(memory.chunk_tokens), 16..=8_192),
+        ("extract_every", count(memory.extract_every), 2..=1_000),
+        ("put_aside_chars", count(memory.put_aside_chars), 0..=100_000_000),
         ("index.replication", u64::from(memory.index.replication), 1..=64),
         ("index.shards", u64::from(memory.index.shards), 1..=1_024),
         (

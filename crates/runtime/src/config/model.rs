@@ -473,7 +473,7 @@ pub struct StoreSettings {
     /// The SQLite file, relative to the data folder. Default: `tidegate.db`.
     #[schemars(extend("x-hot" = false))]
     pub path: String,
-    /// Days after which what a session saved with `save_session_context` is erased, if nobody used the session. Default 30.
+    /// Days after which what a session saved with `save_session_context` is erased, if nobody used the session; 0: as soon as nobody has it open. Default 30.
     #[schemars(extend("x-hot" = true))]
     pub session_idle_days: u32,
     /// Days that content is kept; 0 keeps it. Default 0. No effect in this version.

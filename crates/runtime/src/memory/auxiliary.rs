@@ -1,4 +1,4 @@
-//! The auxiliary model names and merges memories.
+//! The auxiliary model names and merges memories, sums files up and proposes what to remember.
 
 use crate::ids;
 use crate::runtime::Shared;
@@ -146,6 +146,14 @@ impl Auxiliary for MemoryAuxiliary {
             let facts: Vec<String> = facts.iter().map(|fact| fenced(fact)).collect();
             self.ask(instructions, facts.join("\n")).await
         })
+    }
+
+    fn answer<'a>(
+        &'a self,
+        instructions: &'a str,
+        material: &'a str,
+    ) -> BoxFuture<'a, Result<String, Cause>> {
+        Box::pin(self.ask(instructions, material.to_owned()))
     }
 }
 

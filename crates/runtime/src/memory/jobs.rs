@@ -11,6 +11,7 @@ use tidegate_store::{RecordWrite, Records, SessionState};
 use tidegate_tools::Cancel;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
+use tracing::Instrument as _;
 
 /// How often what the index got is made durable. What a crash takes from it is taken from the records again.
 const FLUSH: Duration = Duration::from_secs(15);
@@ -72,13 +73,14 @@ impl Runtime {
         self.shared.memory.as_ref()?;
         let stop = CancelToken::new();
         let (runtime, stopped) = (self.clone(), stop.clone());
-        let task = tokio::spawn(async move {
+        let work = async move {
             tokio::select! {
                 biased;
                 () = stopped.cancelled() => {}
                 () = runtime.keep_memory_in_order(&stopped) => {}
             }
-        });
+        };
+        let task = tokio::spawn(work.in_current_span());
         Some(MemoryJobs {
             stop,
             task,

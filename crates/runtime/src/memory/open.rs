@@ -30,8 +30,9 @@ impl RuntimeBuilder {
     }
 
     /// Opens the memories as `[memory]` says, over the records, with this embedder and, if one is given, this index;
-    /// without one everything is searched exactly. [`HashedEmbedder`](tidegate_memory::HashedEmbedder) needs no model.
-    /// The auxiliary model of the tiers names and merges memories. With `enabled = false` there are none, and nothing is
+    /// without one everything is searched exactly. An index of the kind `server` gets what may flow to its clearance.
+    /// [`HashedEmbedder`](tidegate_memory::HashedEmbedder) needs no model.
+    /// The [`auxiliary`](Self::auxiliary) model, if one was set before, names and merges memories. With `enabled = false` there are none, and nothing is
     /// opened.
     ///
     /// # Errors

@@ -95,7 +95,7 @@ impl Turn<'_> {
             };
             for (call, end) in batch.iter().zip(ends) {
                 let answered = match end {
-                    CallEnd::Answered(answered) => *answered,
+                    CallEnd::Answered(answered) => self.put_aside(*answered).await,
                     CallEnd::Waits(approval) => {
                         waiting.insert(call.id.clone(), approval);
                         continue;

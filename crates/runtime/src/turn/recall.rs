@@ -41,7 +41,7 @@ impl Turn<'_> {
     pub(super) async fn recall(&mut self, query: &str, number: u32) -> FromMemory {
         let shared = Arc::clone(&self.session.shared);
         let settings = &shared.configuration.memory;
-        let Some(memory) = shared.memory.as_deref().filter(|_| settings.recall_limit > 0) else {
+        let Some(memory) = shared.memory.as_ref().filter(|_| settings.recall_limit > 0) else {
             return FromMemory::default();
         };
         let query: String = query.chars().take(MOST_OF_QUERY).collect();
@@ -49,13 +49,7 @@ impl Turn<'_> {
         // The integrity of a session is not lost by what nobody asked for.
         let trusted_only = scope.label.integrity == Integrity::Trusted;
         let time = Duration::from_millis(settings.recall_timeout_ms);
-        if shared.caught_up.is_due() {
-            match timeout(time, memory.catch_up()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => return self.without_memory(MemoryTrouble::Failed, &error),
-                Err(_) => return self.took_too_long(time),
-            }
-        }
+        shared.caught_up.look(memory).await;
         if query.trim().is_empty() || !memory.has_memories(&scope, trusted_only) {
             return FromMemory::default();
         }
@@ -63,6 +57,7 @@ impl Turn<'_> {
             limit: settings.recall_limit,
             trusted_only,
             words_alone: !self.may_embed(memory),
+            as_known: true,
             ..MemorySearch::new(query)
         };
         let found = match self.search(memory, &scope, search, time).await {

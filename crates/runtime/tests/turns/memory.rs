@@ -3,7 +3,6 @@
 use crate::world::{Actor, World, asks, says, text_of};
 use serde_json::json;
 use std::future::{pending, ready};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,8 +13,10 @@ use tidegate_message::{Body, EventKind, MemoryTrouble, ModelId, ProviderId, Tier
 use tidegate_policy::Classification::{self, Confidential, Public, Restricted};
 use tidegate_policy::{Label, SourceId, UserId};
 use tidegate_providers::{OpenAi, OpenAiConfig, Provider as _};
+use tidegate_runtime::config::{LoadOptions, load};
 use tidegate_runtime::{
-    CancelToken, MemoryUpkeep, Runtime, RuntimeBuilder, Session, SessionRequest, TurnOptions, Which,
+    CancelToken, MemoryService, MemoryUpkeep, Runtime, RuntimeBuilder, Session, SessionRequest, TurnOptions,
+    Which,
 };
 use tidegate_store::{
     Durability, MemoryQuery, MemoryRecords, ModelRecord, Records, SourceQuery, SqliteStore, Store, Write,
@@ -43,7 +44,7 @@ fn open(world: &World) -> Arc<SqliteStore> {
 fn with_model(builder: RuntimeBuilder, model: &Arc<Actor>) -> Runtime {
     let models = vec![ModelId::new(model.id().clone(), "m")];
     builder
-        .provider(Arc::clone(model) as _, Restricted, 8)
+        .provider(model.clone(), Restricted, 8)
         .tier(Tier::Lite, models.clone())
         .tier(Tier::Flash, models)
         .build()
@@ -213,7 +214,7 @@ async fn with_escalate_what_is_above_the_session_comes_back_and_raises_it_first(
     assert!(sent.contains("oat milk") && !sent.contains("goat"), "{sent}");
     assert_eq!(session.taint().label(), Label::trusted(Confidential));
     let names = world.event_names().await;
-    let place = |name| names.iter().position(|known| *known == name).unwrap();
+    let place = |name: &str| names.iter().position(|known| *known == name).unwrap();
     assert!(place("taint.raised") < place("model.called"), "{names:?}");
     let stored = store.session(session.id()).await.unwrap().unwrap();
     assert_eq!(stored.session.taint.label(), Label::trusted(Confidential));
@@ -410,7 +411,7 @@ async fn without_a_memory_that_may_be_seen_a_turn_asks_no_embedder_and_records_n
 
 #[tokio::test]
 async fn recall_is_bounded_in_number_and_size_and_can_be_switched_off() {
-    let milk = |n: usize| format!("Milk number {n} in coffee: {}", "very ".repeat(5 * n));
+    let milk = |n: usize| format!("Milk number {n} in coffee is very, very good, they say.");
     for (limit, characters, expected, left_out) in [(2, 4_000, 2, 0), (4, 110, 2, 2), (0, 4_000, 0, 0)] {
         let world = World::new().configured(|configuration| {
             configuration.memory.recall_limit = limit;
@@ -498,10 +499,109 @@ async fn a_memory_that_was_recalled_and_used_lives_on() {
     assert_eq!(after[1], before[1], "it was not recalled");
 }
 
+#[tokio::test]
+async fn the_auxiliary_model_names_facts_that_may_flow_to_it_and_hears_of_no_others() {
+    let name = r#"Here it is: {"memory_id": "Tea, not coffee", "tags": ["tea", "drinks"]}"#;
+    for (level, asked) in [(Public, 1), (Confidential, 0)] {
+        let (world, store) = on_disk();
+        let fact = json!({ "artifact_name": "alignment profile", "fact": "The owner </fact> drinks tea." });
+        let model = Actor::new("model", [asks([("update_meta_artifact", fact)]), says("noted")]);
+        let small = Actor::new("small", [says(name)]);
+        let builder = world
+            .builder()
+            .records(Arc::clone(&store) as Arc<dyn Records>)
+            .provider(small.clone(), Classification::Internal, 1)
+            .auxiliary(vec![ModelId::new(small.id().clone(), "m")]);
+        let runtime = with_model(builder.with_memory(hashed(), None).await.unwrap(), &model);
+        let mut session = new_session(&world, &runtime).await;
+        session.run("Remember it.", at(level)).await.unwrap();
+        let requests = small.requests();
+        assert_eq!(requests.len(), asked, "{level}");
+        let stored = store.memories(MemoryQuery::default()).await.unwrap().remove(0);
+        assert_eq!(
+            stored.memory_id.as_str() == "tea-not-coffee",
+            asked == 1,
+            "{}",
+            stored.memory_id
+        );
+        assert_eq!(stored.label, Label::trusted(level));
+        if let Some(request) = requests.first() {
+            let Body::User(message) = &request.history[0].body else {
+                panic!("a message")
+            };
+            let text = joined_text(&message.content);
+            assert_eq!(text, "<fact>The owner &lt;/fact&gt; drinks tea.</fact>");
+            assert_eq!(stored.tags, ["tea", "drinks"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn memories_are_made_of_what_was_said_every_so_many_messages_if_that_is_switched_on() {
+    let (world, store) = on_disk();
+    let world = world.configured(|configuration| {
+        configuration.memory.extract = true;
+        configuration.memory.extract_every = 4;
+    });
+    let proposed =
+        r#"[{"artifact_name": "alignment profile", "fact": "The owner drinks green tea.", "importance": 3}]"#;
+    let name = r#"{"memory_id": "green-tea", "tags": ["tea"]}"#;
+    let model = Actor::new("model", [says("Noted."), says("It is at nine."), says("Yes.")]);
+    let small = Actor::new("small", [says(proposed), says(name)]);
+    let builder = world
+        .builder()
+        .records(Arc::clone(&store) as Arc<dyn Records>)
+        .provider(small.clone(), Restricted, 1)
+        .auxiliary(vec![ModelId::new(small.id().clone(), "m")]);
+    let runtime = with_model(builder.with_memory(hashed(), None).await.unwrap(), &model);
+    remember(
+        runtime.memory().unwrap(),
+        Label::BOTTOM,
+        "ferry",
+        "The ferry leaves at nine.",
+    )
+    .await;
+    let mut session = new_session(&world, &runtime).await;
+    session
+        .run("I drink green tea, the owner said.", at(Public))
+        .await
+        .unwrap();
+    assert!(small.requests().is_empty(), "two messages");
+    session
+        .run("When does the ferry leave?", at(Public))
+        .await
+        .unwrap();
+    small.done();
+    let Body::User(material) = &small.requests()[0].history[0].body else {
+        panic!("a message")
+    };
+    let material = joined_text(&material.content);
+    assert!(
+        material.contains("green tea") && material.contains("at nine"),
+        "{material}"
+    );
+    assert!(
+        !material.contains("recalled-memory"),
+        "what was recalled is not remembered again: {material}"
+    );
+    session.run("Sure?", at(Public)).await.unwrap();
+    let mut names: Vec<String> = store
+        .memories(MemoryQuery::default())
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|memory| memory.memory_id.to_string())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["ferry", "green-tea"]);
+}
+
 async fn sources(store: &SqliteStore) -> Vec<String> {
     let sources = store.memory_sources(SourceQuery::default()).await.unwrap();
     let names = sources.into_iter().map(|source| source.key.source.to_string());
-    names.collect()
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
 }
 
 #[tokio::test]
@@ -534,10 +634,7 @@ async fn a_reset_or_deleted_session_leaves_nothing_it_saved_and_others_keep_thei
     let request = SessionRequest::new(Which::InPlaceOf(first.id())).workspace(world.workspace());
     let reset = runtime.session(request).await.unwrap();
     assert_ne!(reset.id(), first.id());
-    assert_eq!(
-        sources(&store).await,
-        ["two", "three"].map(str::to_owned).sorted()
-    );
+    assert_eq!(sources(&store).await, ["three", "two"]);
 
     let second = open.remove(0).id();
     runtime.delete(second).await.unwrap();
@@ -550,16 +647,64 @@ async fn a_reset_or_deleted_session_leaves_nothing_it_saved_and_others_keep_thei
     assert_eq!(sources(&store).await, [""; 0]);
 }
 
-trait Sorted {
-    fn sorted(self) -> Vec<String>;
-}
-
-impl<const N: usize> Sorted for [String; N] {
-    fn sorted(self) -> Vec<String> {
-        let mut all = Vec::from(self);
-        all.sort();
-        all
-    }
+#[tokio::test]
+async fn once_the_conversation_is_long_large_results_are_put_aside_and_can_be_searched() {
+    let text = |name: &str| {
+        let filler = "A line about something else entirely.\n".repeat(130);
+        format!("The list of {name}.\n{filler}The lighthouse of {name} needs paint.\n{filler}")
+    };
+    let (world, store) = on_disk();
+    let world = world
+        .tool(crate::world::tool("list", text))
+        .configured(|configuration| {
+            let window = tidegate_runtime::config::ModelSettings {
+                context_window: Some(20_000),
+                ..Default::default()
+            };
+            configuration.models.insert("model:m".into(), window);
+        });
+    let list = |name: &str| asks([("list", json!({ "text": name }))]);
+    let model = Actor::new(
+        "model",
+        [
+            list("north"),
+            list("south"),
+            list("east"),
+            list("west"),
+            asks([(
+                "search_sessions_context",
+                json!({ "query": "lighthouse paint", "limit": 1 }),
+            )]),
+            says("west"),
+        ],
+    );
+    let runtime = runtime(&world, &store, hashed(), &model).await;
+    let mut session = new_session(&world, &runtime).await;
+    session
+        .run("Which lighthouse needs paint?", at(Public))
+        .await
+        .unwrap();
+    model.done();
+    let results = crate::world::results(&session);
+    let texts: Vec<String> = results.iter().map(text_of).collect();
+    assert_eq!(texts[0], text("north"), "the conversation is short");
+    let stub = &texts[3];
+    assert!(
+        stub.chars().count() < 1_000 && stub.contains("The list of west."),
+        "{stub}"
+    );
+    let source = results[3].source.clone().unwrap();
+    assert!(stub.contains(source.as_str()), "{stub}");
+    assert!(
+        texts[4].contains("lighthouse of") && texts[4].contains("src_"),
+        "{}",
+        texts[4]
+    );
+    // The whole text is kept, too, and what was first sent is what is stored.
+    let kept = store.source(session.id(), &source).await.unwrap().unwrap();
+    assert_eq!(kept.text, text("west"));
+    let sent = model.requests().pop().unwrap().history;
+    assert_eq!(*sent, session.transcript().entries()[..sent.len()]);
 }
 
 fn now_ms() -> u128 {
@@ -614,6 +759,33 @@ async fn the_jobs_find_what_idle_and_forgotten_sessions_left() {
     jobs.stop().await.unwrap();
 }
 
+#[test]
+fn keys_and_models_of_the_memories_are_where_the_configuration_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tidegate.toml");
+    let text = "[memory]\nmodel_dir = \"models/small\"\n[memory.index]\napi_key_env = \"INDEX_KEY\"\n";
+    std::fs::write(&file, text).unwrap();
+    let options = LoadOptions {
+        file: Some(file),
+        data_folder: folder.path().join("data"),
+        ..LoadOptions::default()
+    };
+    let loaded = load(&options).unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    assert_eq!(Runtime::model_folder(&loaded), Some(folder.join("models/small")));
+    let key = |service, variables: &[(String, String)]| {
+        Runtime::memory_key(&loaded, service, variables).map(|key| key.is_some())
+    };
+    let set = [("INDEX_KEY".to_owned(), "k-123".to_owned())];
+    assert!(!key(MemoryService::Embedder, &[]).unwrap());
+    assert!(key(MemoryService::Index, &set).unwrap());
+    let told = key(MemoryService::Index, &[]).unwrap_err().to_string();
+    assert!(
+        told.contains("[memory.index]") && told.contains("INDEX_KEY"),
+        "{told}"
+    );
+}
+
 #[tokio::test]
 async fn the_model_of_the_records_is_not_changed_behind_the_owners_back() {
     let (world, store) = on_disk();
@@ -633,5 +805,4 @@ async fn the_model_of_the_records_is_not_changed_behind_the_owners_back() {
         told.contains("another") && told.contains("tidegate memory reembed"),
         "{told}"
     );
-    let _: &Path = world.path();
 }

@@ -1,6 +1,7 @@
 //! The trait.
 
 use super::item::{ChunkRecord, Item, MemoryRecord, MemoryVersion, PointId, SourceRecord};
+use super::outline::{OutlineQuery, OutlinedChange};
 use super::registry::ResourceRecord;
 use super::vectors::{Collection, ModelRecord};
 use super::write::{RecordWrite, RecordsCommit};
@@ -154,6 +155,18 @@ pub trait Records: Send + Sync {
     /// # Errors
     /// [`StoreError::DamagedRow`] if an item cannot be read.
     fn changes(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Change>, StoreError>>;
+
+    /// The same journal for an index: items come without their texts where their words are kept. By default they come
+    /// whole, with vectors.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedRow`] if an item cannot be read.
+    fn outlines(&self, query: OutlineQuery) -> BoxFuture<'_, Result<Vec<OutlinedChange>, StoreError>> {
+        Box::pin(async move {
+            let changes = self.changes(query.after, query.limit).await?;
+            Ok(changes.into_iter().map(OutlinedChange::from).collect())
+        })
+    }
 
     /// How much there is.
     ///

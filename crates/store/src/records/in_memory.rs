@@ -110,6 +110,11 @@ impl State {
                 keys.dedup();
                 Ok(keys.iter().map(|key| self.delete_source(key)).sum())
             }
+            RecordWrite::AddResource(resource) => {
+                let is_new = !self.resources.contains_key(&resource.key);
+                self.resources.entry(resource.key.clone()).or_insert(*resource);
+                Ok(usize::from(is_new))
+            }
             RecordWrite::PutResource(resource) => {
                 self.resources.insert(resource.key.clone(), *resource);
                 Ok(1)
@@ -130,6 +135,8 @@ impl State {
                 }
                 Ok(usize::from(is_current))
             }
+            // What is in memory is not opened again.
+            RecordWrite::KeepWords { .. } => Ok(0),
             RecordWrite::SetModel(model) => Ok(self.set_model(model)),
             RecordWrite::SetMark { name, value } => {
                 self.marks.insert(name, value);

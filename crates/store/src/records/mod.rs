@@ -6,6 +6,7 @@
 mod contract;
 mod in_memory;
 mod item;
+mod outline;
 mod registry;
 mod vectors;
 mod write;
@@ -15,6 +16,7 @@ pub use in_memory::MemoryRecords;
 pub use item::{
     ChunkRecord, Item, MemoryRecord, MemoryState, MemoryVersion, PointId, Provenance, SourceKey, SourceRecord,
 };
+pub use outline::{Outline, OutlineQuery, Outlined, OutlinedChange};
 pub use registry::{ResourceRecord, ResourceState};
 pub use vectors::{Collection, ModelRecord, SparseVector, Vectors};
 pub use write::{Expected, MemoryPatch, RecordWrite, RecordsCommit};

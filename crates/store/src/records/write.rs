@@ -2,7 +2,7 @@
 
 use super::item::{ChunkRecord, MemoryRecord, MemoryState, PointId, SourceKey, SourceRecord};
 use super::registry::ResourceRecord;
-use super::vectors::{Collection, ModelRecord, Vectors};
+use super::vectors::{Collection, ModelRecord, SparseVector, Vectors};
 use std::sync::Arc;
 use tidegate_policy::UserId;
 
@@ -73,6 +73,8 @@ pub enum RecordWrite {
         /// The conversation, as text.
         chat: Arc<str>,
     },
+    /// Writes a row of the registry, unless there is one of the same key: its count is 0 then.
+    AddResource(Box<ResourceRecord>),
     /// Writes a row of the registry, in place of an earlier one of the same key.
     PutResource(Box<ResourceRecord>),
     /// Keeps vectors of another model beside the current ones until [`RecordWrite::SetModel`].
@@ -85,6 +87,21 @@ pub enum RecordWrite {
         sequence: u64,
         /// The vectors.
         vectors: Vectors,
+    },
+    /// Keeps the words of an item beside its text, for [`Records::outlines`](super::Records::outlines). They are a copy
+    /// that may be dropped at any time: a new text begins without, and records may keep none. Nothing counts as changed.
+    KeepWords {
+        /// The collection of the item.
+        collection: Collection,
+        /// The item.
+        id: PointId,
+        /// The number of the item's last change when its text was read: if it changed since, nothing is kept. None for
+        /// the text that this commit writes.
+        sequence: Option<u64>,
+        /// How they were made: words of another form are not given out for this one.
+        form: u32,
+        /// The words.
+        words: Arc<SparseVector>,
     },
     /// Makes this the model of the records: items take the vectors that were staged for it, those without have none,
     /// and the vectors of other models go. Every item counts as changed.

@@ -6,7 +6,7 @@ use super::memory_rows::{dense_bytes, number, sparse_bytes};
 use super::rows::to_json;
 use crate::{
     ChunkRecord, Collection, Expected, MemoryPatch, MemoryQuery, MemoryRecord, PointId, RecordWrite,
-    RecordsCommit, ResourceRecord, SourceKey, SourceRecord, Vectors,
+    RecordsCommit, ResourceRecord, SourceKey, SourceRecord, SparseVector, Vectors,
 };
 use rusqlite::{Connection, OptionalExtension, named_params};
 
@@ -71,7 +71,8 @@ fn one(connection: &Connection, write: &RecordWrite) -> Result<usize, Stop> {
             }
             Ok(count)
         }
-        RecordWrite::PutResource(resource) => Ok(put_resource(connection, resource)?),
+        RecordWrite::AddResource(resource) => Ok(put_resource(connection, "INSERT OR IGNORE", resource)?),
+        RecordWrite::PutResource(resource) => Ok(put_resource(connection, "INSERT OR REPLACE", resource)?),
         RecordWrite::StageVectors {
             collection,
             id,
@@ -86,6 +87,13 @@ fn one(connection: &Connection, write: &RecordWrite) -> Result<usize, Stop> {
             }
             Ok(usize::from(is_current))
         }
+        RecordWrite::KeepWords {
+            collection,
+            id,
+            sequence,
+            form,
+            words,
+        } => Ok(keep_words(connection, *collection, *id, *sequence, *form, words)?),
         RecordWrite::SetModel(model) => {
             connection.execute(
                 "INSERT INTO memory_model (one, id, dimension, prefixes) VALUES (1, ?1, ?2, ?3) ON CONFLICT (one) \
@@ -281,6 +289,29 @@ fn put_vectors(
     Ok(())
 }
 
+fn keep_words(
+    connection: &Connection,
+    collection: Collection,
+    id: PointId,
+    sequence: Option<u64>,
+    form: u32,
+    words: &SparseVector,
+) -> Result<usize, Failure> {
+    if let Some(wanted) = sequence {
+        let found = sequence_of(connection, collection, id)?;
+        if found.is_none_or(|found| u64::try_from(found) != Ok(wanted)) {
+            return Ok(0);
+        }
+    }
+    let sql = match collection {
+        Collection::MetaArtifacts => "UPDATE memories SET words_form = ?2, words = ?3 WHERE id = ?1",
+        Collection::SessionRag => "UPDATE memory_chunks SET words_form = ?2, words = ?3 WHERE id = ?1",
+    };
+    Ok(connection
+        .prepare_cached(sql)?
+        .execute((id.as_bytes().as_slice(), form, sparse_bytes(words)))?)
+}
+
 fn forget_vectors(connection: &Connection, collection: Collection, id: PointId) -> Result<(), Failure> {
     connection
         .prepare_cached("DELETE FROM memory_vectors WHERE collection = ?1 AND id = ?2")?
@@ -365,7 +396,11 @@ fn delete_source(connection: &Connection, key: &SourceKey) -> Result<usize, Fail
     Ok(delete_chunks(connection, key)?.max(resources))
 }
 
-fn put_resource(connection: &Connection, resource: &ResourceRecord) -> Result<usize, Failure> {
+fn put_resource(
+    connection: &Connection,
+    insert: &'static str,
+    resource: &ResourceRecord,
+) -> Result<usize, Failure> {
     let params = named_params! {
         ":user": resource.key.user.as_str(),
         ":chat": &*resource.key.chat,
@@ -381,10 +416,10 @@ fn put_resource(connection: &Connection, resource: &ResourceRecord) -> Result<us
         ":changed_ms": resource.changed_ms,
     };
     Ok(connection
-        .prepare_cached(
-            "INSERT OR REPLACE INTO memory_resources (user, chat, source, filename, mime_type, bytes, classification, \
-             integrity, state, summary, created_ms, changed_ms) VALUES (:user, :chat, :source, :filename, :mime_type, \
-             :bytes, :classification, :integrity, :state, :summary, :created_ms, :changed_ms)",
-        )?
+        .prepare_cached(&format!(
+            "{insert} INTO memory_resources (user, chat, source, filename, mime_type, bytes, classification, integrity, \
+             state, summary, created_ms, changed_ms) VALUES (:user, :chat, :source, :filename, :mime_type, :bytes, \
+             :classification, :integrity, :state, :summary, :created_ms, :changed_ms)",
+        ))?
         .execute(params)?)
 }

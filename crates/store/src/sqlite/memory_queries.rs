@@ -164,15 +164,13 @@ pub(crate) fn mark(connection: &Connection, name: &str) -> Result<Option<u64>, F
     )
 }
 
-/// The journal behind a number.
-pub(crate) fn changes(connection: &Connection, after: u64, limit: usize) -> Result<Vec<Change>, Failure> {
-    // One view: what the journal names is read as it was then.
-    let view = connection.unchecked_transaction()?;
+/// The journal behind a number, without items.
+pub(crate) fn journal(connection: &Connection, after: u64, limit: usize) -> Result<Vec<Change>, Failure> {
     let after = i64::try_from(after).unwrap_or(i64::MAX);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let sql =
         "SELECT sequence, collection, id FROM memory_journal WHERE sequence > ?1 ORDER BY sequence LIMIT ?2";
-    let mut changes = all(&view, sql, (after, limit), |row| {
+    all(connection, sql, (after, limit), |row| {
         let rows = super::rows::Rows {
             table: "memory_journal",
             row: &|| "a change".to_owned(),
@@ -188,10 +186,18 @@ pub(crate) fn changes(connection: &Connection, after: u64, limit: usize) -> Resu
             id: rows::id(&rows, row, 2)?,
             item: None,
         })
-    })?;
+    })
+}
+
+/// The journal behind a number.
+pub(crate) fn changes(connection: &Connection, after: u64, limit: usize) -> Result<Vec<Change>, Failure> {
+    // One view: what the journal names is read as it was then.
+    let view = connection.unchecked_transaction()?;
+    let mut changes = journal(&view, after, limit)?;
     let Some(last) = changes.last().map(|change| change.sequence) else {
         return Ok(changes);
     };
+    let after = i64::try_from(after).unwrap_or(i64::MAX);
     let params = named_params! { ":vectors": true, ":after": after, ":last": last };
     let condition = "WHERE j.sequence > :after AND j.sequence <= :last";
     let mut items = std::collections::BTreeMap::new();

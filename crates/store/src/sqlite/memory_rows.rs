@@ -30,10 +30,10 @@ pub(crate) const CHUNK: &str = "SELECT c.id, s.user, s.chat, s.source, s.classif
 /// Bytes that are no id or vector.
 #[derive(Debug, thiserror::Error)]
 #[error("column `{column}` holds {length} bytes, which are none of {what}")]
-struct BadBytes {
-    column: &'static str,
-    length: usize,
-    what: &'static str,
+pub(crate) struct BadBytes {
+    pub(crate) column: &'static str,
+    pub(crate) length: usize,
+    pub(crate) what: &'static str,
 }
 
 /// The number of a collection in the file.
@@ -168,7 +168,7 @@ pub(crate) fn resource(row: &Row<'_>) -> Result<ResourceRecord, Failure> {
     })
 }
 
-fn vectors(rows: &Rows<'_>, row: &Row<'_>, index: usize) -> Result<Option<Vectors>, Failure> {
+pub(crate) fn vectors(rows: &Rows<'_>, row: &Row<'_>, index: usize) -> Result<Option<Vectors>, Failure> {
     let Some(model) = rows.column::<Option<String>>(row, index)? else {
         return Ok(None);
     };
@@ -218,7 +218,7 @@ fn dense_of(bytes: &[u8]) -> Option<Vec<f32>> {
         .then(|| values.iter().map(|value| f32::from_le_bytes(*value)).collect())
 }
 
-fn sparse_of(bytes: &[u8]) -> Option<SparseVector> {
+pub(crate) fn sparse_of(bytes: &[u8]) -> Option<SparseVector> {
     let (words, rest) = bytes.as_chunks::<4>();
     let (pairs, odd) = words.as_chunks::<2>();
     (rest.is_empty() && odd.is_empty()).then(|| SparseVector {

@@ -1,12 +1,13 @@
 //! The records of memories in the same file.
 
+use super::memory_outlines::outlines;
 use super::memory_queries as queries;
 use super::store::SqliteStore;
 use super::writer::Request;
 use crate::{
     BoxFuture, Change, ChunkQuery, ChunkRecord, Item, MemoryQuery, MemoryRecord, MemoryVersion, ModelRecord,
-    PointId, RecordWrite, Records, RecordsCommit, RecordsStatistics, ResourceRecord, SourceQuery,
-    SourceRecord, StoreError, UnstagedQuery,
+    OutlineQuery, OutlinedChange, PointId, RecordWrite, Records, RecordsCommit, RecordsStatistics,
+    ResourceRecord, SourceQuery, SourceRecord, StoreError, UnstagedQuery,
 };
 use tokio::sync::oneshot;
 
@@ -56,6 +57,10 @@ impl Records for SqliteStore {
 
     fn changes(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Change>, StoreError>> {
         self.read(move |connection, _| queries::changes(connection, after, limit))
+    }
+
+    fn outlines(&self, query: OutlineQuery) -> BoxFuture<'_, Result<Vec<OutlinedChange>, StoreError>> {
+        self.read(move |connection, _| outlines(connection, query))
     }
 
     fn statistics(&self) -> BoxFuture<'_, Result<RecordsStatistics, StoreError>> {

@@ -16,6 +16,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0003_pending_writes.sql"),
     include_str!("migrations/0004_memories.sql"),
     include_str!("migrations/0005_prompts.sql"),
+    include_str!("migrations/0006_memory_words.sql"),
 ];
 
 /// The newest schema that this program knows.

@@ -6,6 +6,7 @@ mod connection;
 mod erase;
 mod failure;
 mod memory_apply;
+mod memory_outlines;
 mod memory_queries;
 mod memory_rows;
 mod memory_store;

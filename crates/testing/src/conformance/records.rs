@@ -5,8 +5,9 @@ use std::sync::Arc;
 use tidegate_policy::{Classification, Label};
 use tidegate_store::{
     Change, ChunkQuery, ChunkRecord, Collection, Expected, Item, MemoryPatch, MemoryQuery, MemoryRecord,
-    MemoryState, ModelRecord, PointId, Provenance, RecordWrite, Records, RecordsCommit, ResourceRecord,
-    ResourceState, SourceKey, SourceQuery, SourceRecord, SparseVector, UnstagedQuery, Vectors,
+    MemoryState, ModelRecord, OutlineQuery, Outlined, PointId, Provenance, RecordWrite, Records,
+    RecordsCommit, ResourceRecord, ResourceState, SourceKey, SourceQuery, SourceRecord, SparseVector,
+    UnstagedQuery, Vectors,
 };
 
 /// Checks records that `make` makes, new and empty each time, against the contract of [`Records`]: what is written is
@@ -20,6 +21,7 @@ pub async fn records<R: Records + 'static>(make: impl AsyncFn() -> R) {
     expectations(&make().await).await;
     sources(&make().await).await;
     journal(&make().await).await;
+    words(&make().await).await;
     other_model(&make().await).await;
     registry_and_marks(&make().await).await;
     writers_at_once(Arc::new(make().await)).await;
@@ -571,6 +573,90 @@ async fn journal(records: &dyn Records) {
     );
 }
 
+async fn words(records: &dyn Records) {
+    counts(records, vec![RecordWrite::SetModel(model("one"))]).await;
+    let of = key("c1", "s");
+    let chunk = chunk(2, of.clone(), 0, "x");
+    let kept = Arc::new(SparseVector {
+        indices: vec![3, u32::MAX],
+        values: vec![1.0, 2.5],
+    });
+    let keep = |collection, number, sequence| RecordWrite::KeepWords {
+        collection,
+        id: id(number),
+        sequence,
+        form: 7,
+        words: Arc::clone(&kept),
+    };
+    counts(
+        records,
+        vec![
+            put(memory(1, "a"), Expected::Anything),
+            keep(Collection::MetaArtifacts, 1, None),
+            replace(&of, vec![chunk.clone()]),
+            keep(Collection::SessionRag, 2, None),
+        ],
+    )
+    .await;
+    let sequence = got(records.statistics().await).sequence;
+    let query = |form, vectors_behind| OutlineQuery {
+        after: 0,
+        limit: 10,
+        form,
+        vectors_behind,
+    };
+    for (form, vectors_behind) in [(7, 0), (7, sequence), (8, 0)] {
+        let told = got(records.outlines(query(form, vectors_behind)).await);
+        assert_eq!(told.len(), 2, "each item once");
+        for change in &told {
+            match &change.item {
+                Outlined::Gone => panic!("both are there"),
+                Outlined::Whole(item) => assert_eq!(item.id(), change.id),
+                Outlined::Outline(outline) => {
+                    assert_eq!(form, 7, "words of another form are not given out");
+                    assert_eq!(outline.words, *kept);
+                    assert_eq!(
+                        outline.vectors.is_some(),
+                        vectors_behind == 0,
+                        "vectors behind a number"
+                    );
+                    assert_eq!(outline.user, "ada".into());
+                    let expected = match change.collection {
+                        Collection::MetaArtifacts => memory(1, "a").label,
+                        Collection::SessionRag => chunk.label,
+                    };
+                    assert_eq!(outline.label, expected);
+                }
+            }
+        }
+    }
+    // A copy of an earlier text is none of the present one.
+    counts(records, vec![put(memory(1, "b"), Expected::Anything)]).await;
+    counts(records, vec![keep(Collection::MetaArtifacts, 1, Some(sequence))]).await;
+    let told = got(records.outlines(query(7, 0)).await);
+    let Some(of_memory) = told
+        .iter()
+        .find(|change| change.collection == Collection::MetaArtifacts)
+    else {
+        panic!("the memory is there")
+    };
+    let Outlined::Whole(Item::Memory(whole)) = &of_memory.item else {
+        panic!(
+            "a new text begins without words, and is told whole: {:?}",
+            of_memory.item
+        )
+    };
+    assert_eq!(whole.fact, "b");
+    // What was deleted is gone in outlines too.
+    let delete = RecordWrite::DeleteMemory {
+        id: id(1),
+        expected: Expected::Anything,
+    };
+    counts(records, vec![delete, RecordWrite::DeleteSource(of)]).await;
+    let told = got(records.outlines(query(7, 0)).await);
+    assert!(told.iter().all(|change| change.item == Outlined::Gone));
+}
+
 async fn other_model(records: &dyn Records) {
     assert_eq!(got(records.model().await), None, "new records have no model");
     counts(records, vec![RecordWrite::SetModel(model("one"))]).await;
@@ -668,14 +754,16 @@ async fn registry_and_marks(records: &dyn Records) {
         summary: None,
         ..resource.clone()
     };
-    counts(
+    let done = counts(
         records,
         vec![
-            RecordWrite::PutResource(Box::new(earlier)),
+            RecordWrite::AddResource(Box::new(earlier.clone())),
             RecordWrite::PutResource(Box::new(resource.clone())),
+            RecordWrite::AddResource(Box::new(earlier)),
         ],
     )
     .await;
+    assert_eq!(done, [1, 1, 0], "one that is there is not added again");
     assert_eq!(
         got(records.resources(SourceQuery::default()).await),
         [resource],
