@@ -173,6 +173,15 @@ pub(crate) fn normalised(values: &[f32]) -> Vec<f32> {
         .collect()
 }
 
+/// The same; without a copy if its length is 1 already, as models give it.
+pub(crate) fn of_length_1(values: &Arc<[f32]>) -> Arc<[f32]> {
+    let square: f64 = values.iter().map(|value| f64::from(*value).powi(2)).sum();
+    if (square - 1.0).abs() < 1e-6 {
+        return Arc::clone(values);
+    }
+    normalised(values).into()
+}
+
 /// The scalar product of two vectors of the same length.
 pub(crate) fn scalar_product(left: &[f32], right: &[f32]) -> f32 {
     // Eight sums that do not wait for each other: the compiler makes vector instructions of them.

@@ -171,7 +171,13 @@ impl Memory {
     /// Commits and makes it searchable.
     pub(crate) async fn commit(&self, writes: Vec<RecordWrite>) -> Result<RecordsCommit, MemoryError> {
         let count = writes.len();
-        let mut done = self.inner.records.write(with_words(writes)).await?;
+        let records = &self.inner.records;
+        let writes = if records.keeps_words() {
+            with_words(writes)
+        } else {
+            writes
+        };
+        let mut done = records.write(writes).await?;
         if let RecordsCommit::Done { counts, .. } = &mut done {
             counts.truncate(count);
         }

@@ -96,16 +96,17 @@ impl Follower {
         self.open_index().await;
         let mut changes = self.fetch(self.read(|state| state.position)).await?;
         while let Some(last) = changes.last().map(|change| change.sequence) {
+            let is_full = changes.len() >= BATCH;
             // A batch that is not full was read to the end of the journal. Else the next is read while this one is
             // taken apart.
             let next = async {
-                if changes.len() < BATCH {
-                    Ok(Vec::new())
-                } else {
+                if is_full {
                     self.fetch(last).await
+                } else {
+                    Ok(Vec::new())
                 }
             };
-            let (next, taken) = tokio::join!(next, self.take(changes.clone(), last));
+            let (next, taken) = tokio::join!(next, self.take(changes, last));
             taken?;
             changes = next?;
         }
@@ -152,6 +153,7 @@ impl Follower {
                 .map_err(|cause| MemoryError::Stopped { cause })?
         };
         if !words.is_empty()
+            && self.records.keeps_words()
             && let Err(error) = self.records.write(words).await
         {
             tracing::warn!(%error, "the words of memories cannot be kept; opening takes their texts apart again");

@@ -1,5 +1,6 @@
 //! What an index holds of an item, and how items are chosen.
 
+use crate::embedder::of_length_1;
 use crate::text::{Language, hash_of, terms};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,7 +60,7 @@ impl IndexPoint {
     /// another model than `model` are left out.
     pub fn of(item: &Item, model: &str) -> Option<Self> {
         let vectors = item.vectors().filter(|vectors| &*vectors.model == model);
-        let dense = vectors.map(|vectors| crate::embedder::normalised(&vectors.dense).into());
+        let dense = vectors.map(|vectors| of_length_1(&vectors.dense));
         let sparse = vectors.and_then(|vectors| vectors.sparse.clone());
         let payload = match item {
             Item::Memory(memory) => {
@@ -107,9 +108,7 @@ impl IndexPoint {
     /// The same of an outline.
     pub(crate) fn of_outline(collection: Collection, id: PointId, outline: Outline, model: &str) -> Self {
         let vectors = outline.vectors.filter(|vectors| &*vectors.model == model);
-        let dense = vectors
-            .as_ref()
-            .map(|vectors| crate::embedder::normalised(&vectors.dense).into());
+        let dense = vectors.as_ref().map(|vectors| of_length_1(&vectors.dense));
         Self {
             id,
             collection,

@@ -80,6 +80,9 @@ impl Records for Mortal {
     fn changes(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Change>, StoreError>> {
         self.call(self.inner.changes(after, limit))
     }
+    fn keeps_words(&self) -> bool {
+        self.inner.keeps_words()
+    }
     fn outlines(&self, query: OutlineQuery) -> BoxFuture<'_, Result<Vec<OutlinedChange>, StoreError>> {
         self.call(self.inner.outlines(query))
     }
@@ -115,8 +118,11 @@ pub(crate) async fn state(memory: &Memory) -> String {
         .collect();
     let statistics = memory.statistics().await.unwrap();
     format!(
-        "{facts:?} {sources:?} {resources:?} {} {} {}",
-        statistics.memories, statistics.chunks, statistics.sources
+        "{} {facts:?} {sources:?} {resources:?} {} {} {}",
+        memory.embedder().model().id,
+        statistics.memories,
+        statistics.chunks,
+        statistics.sources
     )
 }
 

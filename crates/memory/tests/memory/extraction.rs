@@ -91,7 +91,7 @@ fn conversation() -> Transcript {
     transcript.push_user(turn, Label::BOTTOM, message).unwrap();
     let call = ReplyPart::Call {
         provider_id: "1".to_owned(),
-        name: "read_file".parse().unwrap(),
+        name: "read_file".into(),
         arguments: "{}".to_owned(),
     };
     let reply = |parts| Reply {

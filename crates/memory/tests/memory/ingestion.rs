@@ -255,6 +255,13 @@ fn xlsx() -> Vec<u8> {
     let packages = "http://schemas.openxmlformats.org/package/2006/relationships";
     zipped(&[
         (
+            "_rels/.rels",
+            format!(
+                "<Relationships xmlns=\"{packages}\"><Relationship Id=\"rId1\" \
+                 Type=\"{relations}/officeDocument\" Target=\"xl/workbook.xml\"/></Relationships>"
+            ),
+        ),
+        (
             "xl/workbook.xml",
             format!(
                 "<workbook xmlns=\"{main}\" xmlns:r=\"{relations}\"><sheets>\
@@ -311,7 +318,7 @@ async fn documents_become_text() {
         (
             "a.html",
             page.as_bytes().to_vec(),
-            "# Tides\n\nhigh & low\n\n* one\n* two",
+            "# Tides\n\nhigh & low\n* one\n* two",
         ),
         ("a.txt", b"\xef\xbb\xbfhigh".to_vec(), "high"),
         ("b.txt", b"\xff\xfeh\0i\0".to_vec(), "hi"),

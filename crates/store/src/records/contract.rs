@@ -156,6 +156,11 @@ pub trait Records: Send + Sync {
     /// [`StoreError::DamagedRow`] if an item cannot be read.
     fn changes(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Change>, StoreError>>;
 
+    /// Whether [`RecordWrite::KeepWords`] does anything. By default it does not.
+    fn keeps_words(&self) -> bool {
+        false
+    }
+
     /// The same journal for an index: items come without their texts where their words are kept. By default they come
     /// whole, with vectors.
     ///

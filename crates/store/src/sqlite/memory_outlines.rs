@@ -2,29 +2,32 @@
 
 use super::failure::Failure;
 use super::memory_queries::journal;
-use super::memory_rows::{self as rows, BadBytes, CHUNK, MEMORY};
+use super::memory_rows::{self as rows, BadBytes, CHANGED_CHUNK, CHANGED_MEMORY};
 use super::queries::all;
 use super::rows::{Rows, label};
-use crate::{Item, MemoryState, Outline, OutlineQuery, Outlined, OutlinedChange};
+use crate::{Collection, Item, MemoryState, Outline, OutlineQuery, Outlined, OutlinedChange};
 use rusqlite::{Connection, Row, named_params};
 use std::collections::HashMap;
 use tidegate_policy::{MemoryId, SourceId, UserId};
 
-// The journal leads: its part behind a number is what is wanted, and usually small.
-const MEMORY_OUTLINE: &str = "SELECT j.sequence, m.user, m.chat, m.classification, m.integrity, m.updated_ms, m.language, m.words, \
+// The journal leads, by its numbers: its part behind one is what is wanted, and usually small. The plus sign keeps SQLite
+// from going through all changes of a collection for it.
+const MEMORY_OUTLINE: &str = "SELECT j.sequence, m.user, m.chat, m.classification, m.integrity, m.updated_ms, m.language, \
+     CASE WHEN m.words_form = :form THEN m.words END, \
      v.model, v.dense, v.sparse, m.memory_id, m.artifact_name, m.importance, m.expires_ms, m.state \
      FROM memory_journal j CROSS JOIN memories m ON m.id = j.id \
      LEFT JOIN memory_vectors v ON j.sequence > :vectors_behind AND v.collection = 0 AND v.id = j.id \
      AND v.model = (SELECT id FROM memory_model) \
-     WHERE j.sequence > :after AND j.sequence <= :last AND j.collection = 0 AND m.words_form = :form";
+     WHERE j.sequence > :after AND j.sequence <= :last AND +j.collection = 0";
 
-const CHUNK_OUTLINE: &str = "SELECT j.sequence, s.user, s.chat, s.classification, s.integrity, c.time_ms, c.language, c.words, \
+const CHUNK_OUTLINE: &str = "SELECT j.sequence, s.user, s.chat, s.classification, s.integrity, c.time_ms, c.language, \
+     CASE WHEN c.words_form = :form THEN c.words END, \
      v.model, v.dense, v.sparse, s.source, c.ordinal \
      FROM memory_journal j CROSS JOIN memory_chunks c ON c.id = j.id \
      CROSS JOIN memory_sources s ON s.number = c.source \
      LEFT JOIN memory_vectors v ON j.sequence > :vectors_behind AND v.collection = 1 AND v.id = j.id \
      AND v.model = (SELECT id FROM memory_model) \
-     WHERE j.sequence > :after AND j.sequence <= :last AND j.collection = 1 AND c.words_form = :form";
+     WHERE j.sequence > :after AND j.sequence <= :last AND +j.collection = 1";
 
 /// The journal behind a number.
 pub(crate) fn outlines(connection: &Connection, query: OutlineQuery) -> Result<Vec<OutlinedChange>, Failure> {
@@ -42,22 +45,45 @@ pub(crate) fn outlines(connection: &Connection, query: OutlineQuery) -> Result<V
     let params =
         named_params! { ":after": after, ":last": last, ":form": query.form, ":vectors_behind": behind };
     let mut items: HashMap<u64, Outlined> = HashMap::with_capacity(changes.len());
-    items.extend(all(&view, MEMORY_OUTLINE, params, memory)?);
-    items.extend(all(&view, CHUNK_OUTLINE, params, chunk)?);
-    let params = named_params! { ":after": after, ":last": last, ":form": query.form, ":vectors": true };
-    let condition = |table: &str| {
-        format!("WHERE j.sequence > :after AND j.sequence <= :last AND {table}.words_form IS NOT :form")
+    let mut unkept = false;
+    let mut take = |found: Vec<(u64, Option<Outlined>)>| {
+        for (sequence, item) in found {
+            match item {
+                Some(item) => {
+                    items.insert(sequence, item);
+                }
+                None => unkept = true,
+            }
+        }
     };
-    for memory in all(
-        &view,
-        &format!("{MEMORY} {}", condition("m")),
-        params,
-        rows::memory,
-    )? {
-        items.insert(memory.sequence, Outlined::Whole(Item::Memory(Box::new(memory))));
+    let has = |collection| changes.iter().any(|change| change.collection == collection);
+    if has(Collection::MetaArtifacts) {
+        take(all(&view, MEMORY_OUTLINE, params, memory)?);
     }
-    for chunk in all(&view, &format!("{CHUNK} {}", condition("c")), params, rows::chunk)? {
-        items.insert(chunk.sequence, Outlined::Whole(Item::Chunk(Box::new(chunk))));
+    if has(Collection::SessionRag) {
+        take(all(&view, CHUNK_OUTLINE, params, chunk)?);
+    }
+    if unkept {
+        let params = named_params! { ":after": after, ":last": last, ":form": query.form, ":vectors": true };
+        let condition = |table: &str| {
+            format!("WHERE j.sequence > :after AND j.sequence <= :last AND {table}.words_form IS NOT :form")
+        };
+        for memory in all(
+            &view,
+            &format!("{CHANGED_MEMORY} {}", condition("m")),
+            params,
+            rows::memory,
+        )? {
+            items.insert(memory.sequence, Outlined::Whole(Item::Memory(Box::new(memory))));
+        }
+        for chunk in all(
+            &view,
+            &format!("{CHANGED_CHUNK} {}", condition("c")),
+            params,
+            rows::chunk,
+        )? {
+            items.insert(chunk.sequence, Outlined::Whole(Item::Chunk(Box::new(chunk))));
+        }
     }
     for change in &mut changes {
         if let Some(item) = items.remove(&change.sequence) {
@@ -67,38 +93,51 @@ pub(crate) fn outlines(connection: &Connection, query: OutlineQuery) -> Result<V
     Ok(changes)
 }
 
-fn memory(row: &Row<'_>) -> Result<(u64, Outlined), Failure> {
-    let name: Option<String> = row.get(11).ok();
+/// None if its words are not kept.
+fn memory(row: &Row<'_>) -> Result<(u64, Option<Outlined>), Failure> {
     let rows = Rows {
         table: "memories",
-        row: &|| format!("memory {:?}", name.as_deref().unwrap_or("?")),
+        row: &|| format!("memory {:?}", row.get::<_, String>(11).unwrap_or_default()),
     };
-    let (sequence, mut outline) = common(&rows, row)?;
+    let sequence = rows.column(row, 0)?;
+    let Some(mut outline) = common(&rows, row)? else {
+        return Ok((sequence, None));
+    };
     if rows.json::<MemoryState>(row, 15)? != MemoryState::Active {
-        return Ok((sequence, Outlined::Gone));
+        return Ok((sequence, Some(Outlined::Gone)));
     }
     outline.memory_id = Some(MemoryId::new(rows.column::<String>(row, 11)?));
     outline.artifact_name = Some(rows.column(row, 12)?);
     outline.importance = Some(rows.column(row, 13)?);
     outline.expires_ms = Some(rows.column(row, 14)?);
-    Ok((sequence, Outlined::Outline(Box::new(outline))))
+    Ok((sequence, Some(Outlined::Outline(Box::new(outline)))))
 }
 
-fn chunk(row: &Row<'_>) -> Result<(u64, Outlined), Failure> {
-    let source: Option<String> = row.get(11).ok();
+/// None if its words are not kept.
+fn chunk(row: &Row<'_>) -> Result<(u64, Option<Outlined>), Failure> {
     let rows = Rows {
         table: "memory_chunks",
-        row: &|| format!("a chunk of source {:?}", source.as_deref().unwrap_or("?")),
+        row: &|| {
+            format!(
+                "a chunk of source {:?}",
+                row.get::<_, String>(11).unwrap_or_default()
+            )
+        },
     };
-    let (sequence, mut outline) = common(&rows, row)?;
+    let sequence = rows.column(row, 0)?;
+    let Some(mut outline) = common(&rows, row)? else {
+        return Ok((sequence, None));
+    };
     outline.source = Some(SourceId::new(rows.column::<String>(row, 11)?));
     outline.ordinal = Some(rows.column(row, 12)?);
-    Ok((sequence, Outlined::Outline(Box::new(outline))))
+    Ok((sequence, Some(Outlined::Outline(Box::new(outline)))))
 }
 
-/// What both have, in the same columns.
-fn common(rows: &Rows<'_>, row: &Row<'_>) -> Result<(u64, Outline), Failure> {
-    let bytes: Vec<u8> = rows.column(row, 7)?;
+/// What both have, in the same columns; none if the words are not kept.
+fn common(rows: &Rows<'_>, row: &Row<'_>) -> Result<Option<Outline>, Failure> {
+    let Some(bytes) = rows.column::<Option<Vec<u8>>>(row, 7)? else {
+        return Ok(None);
+    };
     let length = bytes.len();
     let words = rows::sparse_of(&bytes).ok_or_else(|| {
         rows.damaged(BadBytes {
@@ -107,7 +146,7 @@ fn common(rows: &Rows<'_>, row: &Row<'_>) -> Result<(u64, Outline), Failure> {
             what: "words",
         })
     })?;
-    let outline = Outline {
+    Ok(Some(Outline {
         user: UserId::new(rows.column::<String>(row, 1)?),
         chat: rows.column::<String>(row, 2)?.into(),
         label: label(row, 3)?,
@@ -121,6 +160,5 @@ fn common(rows: &Rows<'_>, row: &Row<'_>) -> Result<(u64, Outline), Failure> {
         language: rows.column(row, 6)?,
         words,
         vectors: rows::vectors(rows, row, 8)?,
-    };
-    Ok((rows.column(row, 0)?, outline))
+    }))
 }

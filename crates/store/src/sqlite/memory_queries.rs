@@ -1,7 +1,7 @@
 //! What is asked of the records of memories.
 
 use super::failure::Failure;
-use super::memory_rows::{self as rows, CHUNK, MEMORY};
+use super::memory_memory_rows::{self as rows, CHANGED_CHUNK, CHANGED_MEMORY, CHUNK, MEMORY};
 use super::queries::{all, first};
 use super::rows::to_json;
 use crate::{
@@ -20,18 +20,27 @@ fn optional_ids(ids: Option<&Vec<PointId>>) -> Result<Option<String>, Failure> {
     ids.map(|ids| ids_json(ids)).transpose()
 }
 
+/// The condition that a column is what is asked for, if something is.
+fn is(column: &str, parameter: &str, is_asked: bool) -> String {
+    if is_asked {
+        format!("{column} = {parameter}")
+    } else {
+        format!("{parameter} IS NULL")
+    }
+}
+
 /// Memories.
 pub(crate) fn memories(connection: &Connection, query: &MemoryQuery) -> Result<Vec<MemoryRecord>, Failure> {
     let ids = optional_ids(query.ids.as_ref())?;
+    // Only what is asked for: with a choice in it, no condition could be looked up.
     let by_id = if ids.is_some() {
         "m.id IN (SELECT unhex(value) FROM json_each(:ids))"
     } else {
         ":ids IS NULL"
     };
-    let sql = format!(
-        "{MEMORY} WHERE {by_id} AND (:user IS NULL OR m.user = :user) \
-         AND (:memory_id IS NULL OR m.memory_id = :memory_id) ORDER BY m.id"
-    );
+    let by_user = is("m.user", ":user", query.user.is_some());
+    let by_name = is("m.memory_id", ":memory_id", query.memory_id.is_some());
+    let sql = format!("{MEMORY} WHERE {by_id} AND {by_user} AND {by_name} ORDER BY m.id");
     let params = named_params! {
         ":vectors": query.vectors,
         ":ids": ids,
@@ -56,9 +65,11 @@ pub(crate) fn chunks(connection: &Connection, query: &ChunkQuery) -> Result<Vec<
     } else {
         ":ids IS NULL"
     };
+    let by_user = is("s.user", ":user", query.user.is_some());
+    let by_chat = is("s.chat", ":chat", query.chat.is_some());
+    let by_source = is("s.source", ":source", query.source.is_some());
     let sql = format!(
-        "{CHUNK} WHERE {by_id} AND (:user IS NULL OR s.user = :user) AND (:chat IS NULL OR s.chat = :chat) \
-         AND (:source IS NULL OR s.source = :source) AND (:from IS NULL OR c.ordinal >= :from) \
+        "{CHUNK} WHERE {by_id} AND {by_user} AND {by_chat} AND {by_source} AND (:from IS NULL OR c.ordinal >= :from) \
          AND (:to IS NULL OR c.ordinal < :to) ORDER BY s.user, s.chat, s.source, c.ordinal"
     );
     let params = named_params! {
@@ -199,12 +210,23 @@ pub(crate) fn changes(connection: &Connection, after: u64, limit: usize) -> Resu
     };
     let after = i64::try_from(after).unwrap_or(i64::MAX);
     let params = named_params! { ":vectors": true, ":after": after, ":last": last };
+    // By the numbers of the journal, and not through all changes of a collection.
     let condition = "WHERE j.sequence > :after AND j.sequence <= :last";
     let mut items = std::collections::BTreeMap::new();
-    for memory in all(&view, &format!("{MEMORY} {condition}"), params, rows::memory)? {
+    for memory in all(
+        &view,
+        &format!("{CHANGED_MEMORY} {condition}"),
+        params,
+        rows::memory,
+    )? {
         items.insert(memory.sequence, Item::Memory(Box::new(memory)));
     }
-    for chunk in all(&view, &format!("{CHUNK} {condition}"), params, rows::chunk)? {
+    for chunk in all(
+        &view,
+        &format!("{CHANGED_CHUNK} {condition}"),
+        params,
+        rows::chunk,
+    )? {
         items.insert(chunk.sequence, Item::Chunk(Box::new(chunk)));
     }
     for change in &mut changes {

@@ -10,22 +10,64 @@ use rusqlite::Row;
 use std::sync::Arc;
 use tidegate_policy::{MemoryId, SourceId, UserId};
 
-/// Before any condition. The model in use decides which vectors are given.
-pub(crate) const MEMORY: &str = "SELECT m.id, m.user, m.chat, m.memory_id, m.classification, m.integrity, m.artifact_name, m.fact, m.importance, \
-     m.tags, m.language, m.created_ms, m.updated_ms, m.expires_ms, m.provenance, m.supersedes, m.state, m.version, \
-     j.sequence, v.model, v.dense, v.sparse \
-     FROM memories m JOIN memory_journal j ON j.collection = 0 AND j.id = m.id \
-     LEFT JOIN memory_vectors v ON :vectors AND v.collection = 0 AND v.id = m.id \
-     AND v.model = (SELECT id FROM memory_model)";
+macro_rules! memory_columns {
+    () => {
+        "SELECT m.id, m.user, m.chat, m.memory_id, m.classification, m.integrity, m.artifact_name, m.fact, m.importance, \
+         m.tags, m.language, m.created_ms, m.updated_ms, m.expires_ms, m.provenance, m.supersedes, m.state, m.version, \
+         j.sequence, v.model, v.dense, v.sparse "
+    };
+}
 
-/// Before any condition.
-pub(crate) const CHUNK: &str = "SELECT c.id, s.user, s.chat, s.source, s.classification, s.integrity, c.ordinal, c.text, \
-     c.context, c.language, c.first_line, c.last_line, c.first_character, c.end_character, c.time_ms, j.sequence, \
-     v.model, v.dense, v.sparse \
-     FROM memory_chunks c JOIN memory_sources s ON s.number = c.source \
-     JOIN memory_journal j ON j.collection = 1 AND j.id = c.id \
-     LEFT JOIN memory_vectors v ON :vectors AND v.collection = 1 AND v.id = c.id \
-     AND v.model = (SELECT id FROM memory_model)";
+macro_rules! chunk_columns {
+    () => {
+        "SELECT c.id, s.user, s.chat, s.source, s.classification, s.integrity, c.ordinal, c.text, c.context, c.language, \
+         c.first_line, c.last_line, c.first_character, c.end_character, c.time_ms, j.sequence, v.model, v.dense, v.sparse "
+    };
+}
+
+// The model in use decides which vectors are given.
+macro_rules! vectors_of {
+    ($collection:literal, $id:literal) => {
+        concat!(
+            " LEFT JOIN memory_vectors v ON :vectors AND v.collection = ",
+            $collection,
+            " AND v.id = ",
+            $id,
+            " AND v.model = (SELECT id FROM memory_model) "
+        )
+    };
+}
+
+/// Before a condition on memories. SQLite keeps the order of what is crossed: without, it goes through all changes of a
+/// collection.
+pub(crate) const MEMORY: &str = concat!(
+    memory_columns!(),
+    "FROM memories m CROSS JOIN memory_journal j ON j.collection = 0 AND j.id = m.id",
+    vectors_of!("0", "m.id")
+);
+
+/// Before a condition on the numbers of their changes.
+pub(crate) const CHANGED_MEMORY: &str = concat!(
+    memory_columns!(),
+    "FROM memory_journal j CROSS JOIN memories m ON +j.collection = 0 AND m.id = j.id",
+    vectors_of!("0", "m.id")
+);
+
+/// Before a condition on chunks or sources.
+pub(crate) const CHUNK: &str = concat!(
+    chunk_columns!(),
+    "FROM memory_chunks c JOIN memory_sources s ON s.number = c.source \
+     CROSS JOIN memory_journal j ON j.collection = 1 AND j.id = c.id",
+    vectors_of!("1", "c.id")
+);
+
+/// Before a condition on the numbers of their changes.
+pub(crate) const CHANGED_CHUNK: &str = concat!(
+    chunk_columns!(),
+    "FROM memory_journal j CROSS JOIN memory_chunks c ON +j.collection = 1 AND c.id = j.id \
+     CROSS JOIN memory_sources s ON s.number = c.source",
+    vectors_of!("1", "c.id")
+);
 
 /// Bytes that are no id or vector.
 #[derive(Debug, thiserror::Error)]
@@ -172,7 +214,7 @@ pub(crate) fn vectors(rows: &Rows<'_>, row: &Row<'_>, index: usize) -> Result<Op
     let Some(model) = rows.column::<Option<String>>(row, index)? else {
         return Ok(None);
     };
-    let dense: Vec<u8> = rows.column(row, index + 1)?;
+    let dense = rows.blob(row, index + 1)?;
     let sparse: Option<Vec<u8>> = rows.column(row, index + 2)?;
     let damaged = |column, length| {
         rows.damaged(BadBytes {
@@ -192,9 +234,7 @@ pub(crate) fn vectors(rows: &Rows<'_>, row: &Row<'_>, index: usize) -> Result<Op
     };
     Ok(Some(Vectors {
         model: model.into(),
-        dense: dense_of(&dense)
-            .ok_or_else(|| damaged("dense", dense.len()))?
-            .into(),
+        dense: dense_of(dense).ok_or_else(|| damaged("dense", dense.len()))?,
         sparse,
     }))
 }
@@ -212,7 +252,7 @@ pub(crate) fn sparse_bytes(sparse: &SparseVector) -> Vec<u8> {
         .collect()
 }
 
-fn dense_of(bytes: &[u8]) -> Option<Vec<f32>> {
+fn dense_of(bytes: &[u8]) -> Option<Arc<[f32]>> {
     let (values, rest) = bytes.as_chunks::<4>();
     rest.is_empty()
         .then(|| values.iter().map(|value| f32::from_le_bytes(*value)).collect())

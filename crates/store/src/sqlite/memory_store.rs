@@ -59,6 +59,10 @@ impl Records for SqliteStore {
         self.read(move |connection, _| queries::changes(connection, after, limit))
     }
 
+    fn keeps_words(&self) -> bool {
+        true
+    }
+
     fn outlines(&self, query: OutlineQuery) -> BoxFuture<'_, Result<Vec<OutlinedChange>, StoreError>> {
         self.read(move |connection, _| outlines(connection, query))
     }

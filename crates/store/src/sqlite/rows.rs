@@ -86,6 +86,12 @@ impl Rows<'_> {
         serde_json::from_str(self.text(row, index)?).map_err(|error| self.damaged(error))
     }
 
+    /// A column of bytes, where they lie.
+    pub(crate) fn blob<'r>(&self, row: &'r Row<'_>, index: usize) -> Result<&'r [u8], Failure> {
+        let value = row.get_ref(index).map_err(|error| self.damaged(error))?;
+        value.as_blob().map_err(|error| self.damaged(error))
+    }
+
     /// A column of text, where it lies.
     fn text<'r>(&self, row: &'r Row<'_>, index: usize) -> Result<&'r str, Failure> {
         let value = row.get_ref(index).map_err(|error| self.damaged(error))?;

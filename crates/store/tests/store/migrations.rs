@@ -51,7 +51,7 @@ fn a_file_of_schema_1_is_brought_up_with_all_that_is_in_it() {
     let version: i64 = sqlite(&path)
         .query_row("PRAGMA user_version", [], |row| row.get(0))
         .unwrap();
-    assert_eq!(version, 5);
+    assert_eq!(version, 6);
 }
 
 #[test]

@@ -39,8 +39,12 @@ impl Unreadable {
         let mut told = self.to_string();
         let mut cause = self.source();
         while let Some(error) = cause {
-            told.push_str(": ");
-            told.push_str(&error.to_string());
+            let text = error.to_string();
+            // Some tell their cause themselves.
+            if !told.contains(&text) {
+                told.push_str(": ");
+                told.push_str(&text);
+            }
             cause = error.source();
         }
         told
