@@ -11,7 +11,7 @@ use crate::args::{ChatArgs, Global};
 use crate::environment;
 use crate::exit::Exit;
 use crate::interrupts::{Interruption, Interrupts};
-use crate::memory;
+use crate::memory::{self, Wanted};
 use crate::output;
 use crate::terminal::Saved;
 use command::{Command, Line};
@@ -29,7 +29,7 @@ use tidegate_runtime::{
 pub(crate) async fn run(global: &Global, args: ChatArgs) -> anyhow::Result<Exit> {
     let is_interactive = !global.json && io::stdin().is_terminal() && io::stdout().is_terminal();
     let loaded = environment::configuration(global, Vec::new())?;
-    let runtime = environment::runtime_of(global, &loaded, None).await?;
+    let runtime = environment::runtime_of(global, &loaded, Wanted::Lasting).await?;
     let mut request = SessionRequest::new(match args.session {
         None => Which::New,
         // An id has the characters of a name, so it is looked for first.
@@ -299,6 +299,7 @@ impl Chat<'_> {
         }
         // The memories stay open: what they are does not change while the program runs.
         let memory = self.runtime.memory().cloned();
+        let memory = memory.map_or(Wanted::Lasting, Wanted::Open);
         let built = match environment::configuration(self.global, Vec::new()) {
             Ok(loaded) => environment::runtime_of(self.global, &loaded, memory).await,
             Err(error) => Err(error),
