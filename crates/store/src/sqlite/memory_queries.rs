@@ -1,7 +1,7 @@
 //! What is asked of the records of memories.
 
 use super::failure::Failure;
-use super::memory_memory_rows::{self as rows, CHANGED_CHUNK, CHANGED_MEMORY, CHUNK, MEMORY};
+use super::memory_rows::{self as rows, CHANGED_CHUNK, CHANGED_MEMORY, CHUNK, MEMORY};
 use super::queries::{all, first};
 use super::rows::to_json;
 use crate::{
