@@ -21,7 +21,7 @@ const STRUCTURAL: [&str; 23] = [
     "flow", "decision", "rule", "outcome",
     "classification", "integrity", "clearance", "from", "to",
     "model", "tier", "finish", "class",
-    "status", "limit", "warning",
+    "status", "limit", "warning", "question", "end",
     "cause", "summary", "part",
 ];
 
