@@ -16,12 +16,12 @@ use uuid::Uuid;
 
 /// Fields whose strings are words of the program or of the configuration, never content.
 #[rustfmt::skip]
-const STRUCTURAL: [&str; 23] = [
+const STRUCTURAL: [&str; 24] = [
     "kind", "call", "unknown_calls", "approval",
     "flow", "decision", "rule", "outcome",
     "classification", "integrity", "clearance", "from", "to",
     "model", "tier", "finish", "class",
-    "status", "limit", "warning", "question", "end",
+    "status", "limit", "warning", "end",
     "cause", "summary", "part",
 ];
 
