@@ -139,8 +139,6 @@ pub(crate) enum Wanted {
     Briefly,
     /// As long as the program runs.
     Lasting,
-    /// They are open already.
-    Open(Arc<Memory>),
 }
 
 /// Adds the memories as configured to a runtime that is being built.
@@ -154,7 +152,6 @@ pub(crate) async fn added_to(
         return Ok(builder);
     }
     let is_brief = match wanted {
-        Wanted::Open(memory) => return Ok(builder.memory(memory)),
         Wanted::Briefly => true,
         Wanted::Lasting => false,
     };

@@ -1,4 +1,4 @@
-//! Measures retrieval with a real model: `cargo run --release --example evaluate -- FILE MODELS [hybrid|lexical|dense]
+//! Measures retrieval with a real model: `cargo run --release --example evaluate_local -- FILE MODELS [hybrid|lexical|dense]
 //! [SHARE]`. MODELS is a models folder or that of one model; SHARE is that of the dense vectors, from 0 to 1.
 
 use std::fs::File;
