@@ -1,10 +1,6 @@
 //! Calls that need the owner: asked at once, left waiting, granted by another process, refused, expired; and turns
 //! that get nowhere or take too long.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "tests fail by panicking"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod batch;
 mod bumpers;
