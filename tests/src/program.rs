@@ -28,7 +28,7 @@ pub enum ProgramError {
 }
 
 /// The program `tidegate`, as it is in this checkout: cargo builds it at the first call in a process, into the
-/// target folder of the tests and with their environment; later calls give the same path at once.
+/// target folder of the tests and with their environment, but for what tells of the package under test; later calls give the same path at once.
 ///
 /// A package cannot name the executable of another one (`CARGO_BIN_EXE_tidegate` is for tests of `tidegate-cli`
 /// alone), hence this. When several test processes ask at once, cargo lets one build and the others wait.
@@ -41,7 +41,16 @@ pub fn tidegate_binary() -> Result<&'static Path, &'static ProgramError> {
 }
 
 fn build() -> Result<PathBuf, ProgramError> {
-    let output = Command::new(cargo())
+    let mut build = Command::new(cargo());
+    // What cargo tells a test of its package is nothing to another build: build scripts that look at it would run again,
+    // and all that depends on their crates would be compiled anew.
+    let of_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(of_package) {
+            build.env_remove(name);
+        }
+    }
+    let output = build
         .args([
             "build",
             "-p",

@@ -253,8 +253,8 @@ async fn a_tool_is_described_as_json_or_a_similar_one_is_named() {
         (
             "read_file",
             true,
-            "{\"description\":\"Reads a file.\\nOnly text.\",\"input_schema\":{\"properties\":{},\"type\":\"object\"},\
-             \"name\":\"read_file\"}",
+            "{\"name\":\"read_file\",\"description\":\"Reads a file.\\nOnly text.\",\
+             \"input_schema\":{\"type\":\"object\",\"properties\":{}}}",
         ),
         (
             "raed_file",

@@ -2,14 +2,13 @@
 
 use crate::args::Global;
 use crate::asker::TerminalAsker;
-use crate::memory;
+use crate::memory::{self, Wanted};
 use crate::output;
 use anyhow::{Context as _, bail};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_builtins::confine::Launcher;
-use tidegate_memory::Memory;
 use tidegate_runtime::config::{self, ConfigError, LoadOptions, Loaded, Override, TrustedFiles};
 use tidegate_runtime::{DataFolder, Runtime, RuntimeError, user_config_folder};
 use tidegate_store::Store;
@@ -108,16 +107,16 @@ pub(crate) fn is_attended(global: &Global) -> bool {
     !global.json && io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// The runtime in effect.
+/// The runtime in effect, for one task.
 pub(crate) async fn runtime(global: &Global, overrides: Vec<Override>) -> anyhow::Result<Runtime> {
-    runtime_of(global, &configuration(global, overrides)?, None).await
+    runtime_of(global, &configuration(global, overrides)?, Wanted::Briefly).await
 }
 
-/// The runtime of a configuration that is loaded already; with these memories, if they are open already.
+/// The runtime of a configuration that is loaded already.
 pub(crate) async fn runtime_of(
     global: &Global,
     loaded: &Loaded,
-    shared: Option<Arc<Memory>>,
+    memories: Wanted,
 ) -> anyhow::Result<Runtime> {
     let launcher = Launcher::this_program().context("the system does not tell which program this is")?;
     let data = data_folder(global)?;
@@ -132,7 +131,7 @@ pub(crate) async fn runtime_of(
             other => break other?,
         }
     };
-    let builder = memory::added_to(builder, loaded, &data, shared).await?;
+    let builder = memory::added_to(builder, loaded, &data, memories).await?;
     Ok(builder
         .commands(launcher)
         .asker(Arc::new(TerminalAsker::new(is_attended(global))))

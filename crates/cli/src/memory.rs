@@ -133,19 +133,31 @@ pub(crate) async fn open_with(opened: Opened, embedder: Arc<dyn Embedder>) -> an
     Ok(owner)
 }
 
-/// Adds the memories as configured to a runtime that is being built; `shared` are those that are open already.
+/// For how long a runtime wants the memories.
+pub(crate) enum Wanted {
+    /// For one task. While nothing is remembered no index is opened for it: the next program that needs one fills it.
+    Briefly,
+    /// As long as the program runs.
+    Lasting,
+    /// They are open already.
+    Open(Arc<Memory>),
+}
+
+/// Adds the memories as configured to a runtime that is being built.
 pub(crate) async fn added_to(
     builder: RuntimeBuilder,
     loaded: &Loaded,
     data: &DataFolder,
-    shared: Option<Arc<Memory>>,
+    wanted: Wanted,
 ) -> anyhow::Result<RuntimeBuilder> {
     if !loaded.configuration.memory.enabled {
         return Ok(builder);
     }
-    if let Some(memory) = shared {
-        return Ok(builder.memory(memory));
-    }
+    let is_brief = match wanted {
+        Wanted::Open(memory) => return Ok(builder.memory(memory)),
+        Wanted::Briefly => true,
+        Wanted::Lasting => false,
+    };
     let (recorded, is_empty) = match builder.recorded() {
         Some(records) => {
             let statistics = records.statistics().await?;
@@ -160,12 +172,17 @@ pub(crate) async fn added_to(
         recorded,
     };
     let mut picked = circumstances.pick(&loaded.configuration.memory.embedder).await?;
-    if !is_empty {
+    // An endpoint that is away now may be there when it is needed; until then words find.
+    let is_remote = matches!(loaded.configuration.memory.embedder, EmbedderChoice::Openai(_));
+    if !is_empty && !is_remote {
         picked = picked.loaded().await?;
     }
-    Ok(builder
-        .with_memory(picked.embedder, index::pick(loaded, data)?)
-        .await?)
+    let index = if is_brief && is_empty {
+        None
+    } else {
+        index::pick(loaded, data)?
+    };
+    Ok(builder.with_memory(picked.embedder, index).await?)
 }
 
 /// The embedder that new vectors should be of: the one that is named, else the configured one, where `auto` is the best

@@ -202,8 +202,8 @@ pub enum EventKind {
     /// kept as requests for approval are, not here.
     #[serde(rename = "question.asked")]
     QuestionAsked {
-        /// The question.
-        question: ApprovalId,
+        /// The question, by the id it is kept under.
+        approval: ApprovalId,
         /// The call that asks.
         call: CallId,
         /// The tool.
@@ -212,8 +212,8 @@ pub enum EventKind {
     /// A question that was kept was answered, or will not be.
     #[serde(rename = "question.settled")]
     QuestionSettled {
-        /// The question.
-        question: ApprovalId,
+        /// The question, by the id it is kept under.
+        approval: ApprovalId,
         /// The call that asked.
         call: CallId,
         /// What became of it.

@@ -140,12 +140,12 @@ fn kinds() -> Vec<EventKind> {
             rule: "bumper".into(),
         },
         EventKind::QuestionAsked {
-            question: ApprovalId::from_bits(4),
+            approval: ApprovalId::from_bits(4),
             call: "call_2_1".into(),
             tool: "ask_user".into(),
         },
         EventKind::QuestionSettled {
-            question: ApprovalId::from_bits(4),
+            approval: ApprovalId::from_bits(4),
             call: "call_2_1".into(),
             end: QuestionEnd::GivenUp,
         },

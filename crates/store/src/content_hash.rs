@@ -16,12 +16,12 @@ use uuid::Uuid;
 
 /// Fields whose strings are words of the program or of the configuration, never content.
 #[rustfmt::skip]
-const STRUCTURAL: [&str; 25] = [
+const STRUCTURAL: [&str; 26] = [
     "kind", "call", "unknown_calls", "approval",
     "flow", "decision", "rule", "outcome",
     "classification", "integrity", "clearance", "from", "to",
     "model", "tier", "targets", "finish", "class",
-    "status", "limit", "warning",
+    "status", "limit", "warning", "end",
     "cause", "summary", "part", "words_alone",
 ];
 

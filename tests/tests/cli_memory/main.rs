@@ -12,6 +12,7 @@ mod everyday;
 #[expect(dead_code, reason = "shared with the tests of the other commands")]
 #[path = "../cli/harness.rs"]
 mod harness;
+mod hub;
 mod index;
 mod labels;
 mod models;

@@ -67,6 +67,49 @@ fn a_configured_model_that_is_not_there_is_an_error_with_the_way_out() {
     assert_eq!(embedder["state"], "fail", "{embedder:#}");
 }
 
+#[test]
+fn a_model_is_fetched_from_the_hub_that_is_named_and_is_there_from_then_on() {
+    let home = Home::answering("done");
+    let hub = crate::hub::start();
+    // Some file: where there is a library, none is fetched beside the model.
+    let library = home
+        .write("libonnxruntime.so", "no library")
+        .display()
+        .to_string();
+    let variables = [("ORT_DYLIB_PATH", library.as_str())];
+    let fetch = |arguments: &[&str]| {
+        let mut command = home.command(["models", "fetch", "bge-m3", "--json"].iter().chain(arguments));
+        command.envs(variables);
+        crate::harness::ended(command).code(0).json()
+    };
+    let fetched = fetch(&["--hub", &hub]);
+    assert_eq!(fetched["was_there"], false);
+    assert!(
+        fetched["folder"]
+            .as_str()
+            .unwrap()
+            .ends_with("data/models/bge-m3"),
+        "{fetched}"
+    );
+    let before = home.read("config/tidegate/tidegate.toml");
+    home.configure(&format!("{before}\n[memory]\nmodel_hub = \"{hub}\"\n"));
+    assert_eq!(fetch(&[])["was_there"], true);
+
+    let report = home.json(["models", "list", "--json"]);
+    let first = &report["models"][0];
+    assert_eq!(
+        (&first["name"], &first["state"]),
+        (&"bge-m3".into(), &"here".into())
+    );
+    // A library that is none is an error that says so.
+    home.run_with(&variables, ["models", "test", "bge-m3"])
+        .code(1)
+        .says(["libonnxruntime.so"]);
+    std::fs::write(home.path("data/models/bge-m3/model_quantized.onnx"), "cut").unwrap();
+    let report = home.json(["models", "list", "--json"]);
+    assert_eq!(report["models"][0]["state"], "damaged");
+}
+
 /// Two conversations in which the answers share words with the questions.
 fn conversations() -> String {
     let mut lines = Vec::new();

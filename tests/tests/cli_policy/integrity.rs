@@ -2,6 +2,8 @@
 
 use crate::harness::Home;
 use crate::{calling, configured, decisions};
+use serde_json::json;
+use tidegate_testing::{FakeOpenAi, FakeReply};
 
 fn allowed() -> (String, String) {
     ("ALLOW".to_owned(), String::new())
@@ -27,23 +29,43 @@ fn writing(paths: &[&str]) -> Home {
     home
 }
 
-#[test]
-fn a_call_that_failed_before_it_began_leaves_what_licensed_it_to_the_next() {
-    let edit = "{ path = \"summary.md\", old_text = \"a\", new_text = \"b\" }";
-    let write = "{ path = \"summary.md\", content = \"x\" }";
-    let home = calling(&[
-        ("read_file", "{ path = \"notes.txt\" }"),
-        ("edit_file", edit),
-        ("write_file", write),
-        ("write_file", write),
-    ]);
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_failed_before_it_began_leaves_what_licensed_it_to_the_next() {
+    let home = Home::bare();
     home.write("project/notes.txt", "It went well.\n");
-    home.run(["run", "Read notes.txt and write a summary to summary.md"])
-        .code(0);
-    // There is nothing to edit, so it is written; a second time nobody asked for.
-    assert_eq!(decisions(&home, "edit_file"), [allowed()]);
-    assert_eq!(decisions(&home, "write_file"), [allowed(), asked()]);
-    assert_eq!(home.read("project/summary.md"), "x");
+    let place = home.path("project/summary.md");
+    std::fs::create_dir(&place).unwrap();
+    let write = |content: &str| {
+        let arguments = json!({ "path": "summary.md", "content": content });
+        FakeReply::calls([("write_file", arguments)])
+    };
+    let server = FakeOpenAi::answering(move |request| match request.assistant_messages() {
+        0 => FakeReply::calls([("read_file", json!({ "path": "notes.txt" }))]),
+        // There is a folder of that name, so it cannot be written.
+        1 => write("first"),
+        2 => {
+            std::fs::remove_dir(&place).unwrap();
+            write("second")
+        }
+        // Nobody asked for it a second time.
+        3 => write("third"),
+        _ => FakeReply::text("Over."),
+    })
+    .await
+    .unwrap();
+    home.configure(&format!(
+        "[providers.o]\nkind = \"openai\"\nbase_url = \"{}\"\n[tiers]\nlite = [\"o:m\"]\n",
+        server.base_url()
+    ));
+    tokio::task::spawn_blocking(move || {
+        home.run(["run", "Read notes.txt and write a summary to summary.md"])
+            .code(0);
+        assert_eq!(decisions(&home, "write_file"), [allowed(), asked()]);
+        assert_eq!(home.read("project/summary.md"), "second");
+    })
+    .await
+    .unwrap();
+    server.assert_complete();
 }
 
 #[test]

@@ -222,7 +222,7 @@ async fn killed_at_each(place: &Place, server: &FakeOpenAi, errand: &Errand) -> 
         found[segments] += 1;
         // Another process goes on, and the model is sent what it takes.
         let go_on = Errand {
-            resume: errand.work == Work::Task,
+            resume: is_given(place, &errand.task).await,
             work: Work::Task,
             ..errand.clone()
         };
@@ -234,6 +234,17 @@ async fn killed_at_each(place: &Place, server: &FakeOpenAi, errand: &Errand) -> 
         assert_eq!(asked, Value::from(errand.task.as_str()), "{kill:?}");
     }
     found
+}
+
+/// Whether the task is stored.
+async fn is_given(place: &Place, task: &str) -> bool {
+    let store = store(place);
+    let name = SESSION.parse().unwrap();
+    let id = store.session_named(&name).await.unwrap().unwrap().session.id;
+    let entries = store.entries(id).await.unwrap();
+    entries
+        .iter()
+        .any(|entry| matches!(&entry.body, Body::User(message) if joined_text(&message.content) == task))
 }
 
 /// A session that has become long.

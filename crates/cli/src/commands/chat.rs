@@ -10,7 +10,7 @@ use crate::args::{ChatArgs, Global};
 use crate::environment;
 use crate::exit::Exit;
 use crate::interrupts::{Interruption, Interrupts};
-use crate::memory;
+use crate::memory::{self, Wanted};
 use crate::output;
 use crate::terminal::Saved;
 use command::{Command, Line};
@@ -28,7 +28,7 @@ use tidegate_runtime::{
 pub(crate) async fn run(global: &Global, args: ChatArgs) -> anyhow::Result<Exit> {
     let is_interactive = !global.json && io::stdin().is_terminal() && io::stdout().is_terminal();
     let loaded = environment::configuration(global, Vec::new())?;
-    let runtime = environment::runtime_of(global, &loaded, None).await?;
+    let runtime = environment::runtime_of(global, &loaded, Wanted::Lasting).await?;
     let mut request = SessionRequest::new(match args.session {
         None => Which::New,
         // An id has the characters of a name, so it is looked for first.

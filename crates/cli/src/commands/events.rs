@@ -210,17 +210,17 @@ fn about(event: &Event) -> String {
         } => {
             format!("{approval} for {} {call}", escaped(tool.as_str()))
         }
-        EventKind::QuestionAsked { question, call, tool } => {
-            format!("{question} by {} {call}", escaped(tool.as_str()))
+        EventKind::QuestionAsked { approval, call, tool } => {
+            format!("{approval} by {} {call}", escaped(tool.as_str()))
         }
-        EventKind::QuestionSettled { question, call, end } => {
+        EventKind::QuestionSettled { approval, call, end } => {
             let end = match end {
                 QuestionEnd::Answered => "answered",
                 QuestionEnd::Refused => "refused",
                 QuestionEnd::Expired => "expired",
                 QuestionEnd::GivenUp => "given up",
             };
-            format!("{question} {end}, {call}")
+            format!("{approval} {end}, {call}")
         }
         EventKind::ToolStarted { call, tool } => format!("{} {call}", escaped(tool.as_str())),
         EventKind::ToolFinished {

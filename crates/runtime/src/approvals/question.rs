@@ -71,7 +71,7 @@ pub(crate) fn settled(record: &ApprovalRecord, end: QuestionEnd) -> NewEvent {
         turn: Some(record.turn),
         label: record.label,
         kind: EventKind::QuestionSettled {
-            question: record.id,
+            approval: record.id,
             call: record.call.clone(),
             end,
         },

@@ -112,7 +112,7 @@ impl Calls<'_> {
                 .unwrap_or_else(|| Duration::from_secs(self.shared.configuration.policy.approval_timeout_s)),
         };
         let asked = EventKind::QuestionAsked {
-            question: id,
+            approval: id,
             call: call.id.clone(),
             tool: call.name.clone(),
         };

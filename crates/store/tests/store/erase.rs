@@ -137,12 +137,12 @@ fn every_kind() -> Vec<EventKind> {
             rule: RuleId::new("bumper"),
         },
         EventKind::QuestionAsked {
-            question: ApprovalId::from_bits(8),
+            approval: ApprovalId::from_bits(8),
             call: call.clone(),
             tool: tool.clone(),
         },
         EventKind::QuestionSettled {
-            question: ApprovalId::from_bits(8),
+            approval: ApprovalId::from_bits(8),
             call: call.clone(),
             end: QuestionEnd::Answered,
         },

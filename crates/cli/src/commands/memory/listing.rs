@@ -64,7 +64,8 @@ pub(super) async fn run(global: &Global, args: &MemoryIndexArgs) -> anyhow::Resu
             shown::line(&item.memory, &item.also_at, 0)?;
         }
     }
-    let listed: usize = index.themes.iter().map(|theme| theme.items.len()).sum();
+    let items = index.themes.iter().flat_map(|theme| &theme.items);
+    let listed: usize = items.map(|item| 1 + item.also_at.len()).sum();
     if listed < index.total {
         output::aside(&format!(
             "{} memories in all; --artifact NAME or --from DATE narrows it",
