@@ -17,8 +17,8 @@ use tidegate_message::{
     Entry, EntrySeq, EventKind, ModelPolicy, Tier, ToolSpec, Transcript, TranscriptError,
 };
 use tidegate_policy::{
-    Classification, Flow, Hook, HostRules, Label, PathRules, ResetFlow, Role, SessionFacts,
-    SessionId, SessionName, UserId,
+    Classification, Flow, Hook, HostRules, Label, PathRules, ResetFlow, Role, SessionFacts, SessionId,
+    SessionName, UserId,
 };
 use tidegate_prompt::Cooldown;
 use tidegate_store::{NewEvent, NewSession, Segment, SessionPatch, SessionRecord, SessionState, Write};

@@ -22,7 +22,7 @@ const BENCHES: [Bench; 6] = [
     },
     Bench {
         name: "loop",
-        description: "what a turn costs beside a raw loop over the same HTTP client and parser",
+        description: "a turn beside a raw loop over the same client and parser; its time to the first byte",
         command: agent_loop,
     },
     Bench {

@@ -118,7 +118,7 @@ fn own<'a>(provider: &ProviderId, message: &'a AssistantMessage) -> Option<&'a V
         .filter(|verbatim| verbatim.provider == *provider)
 }
 
-/// A message of text alone. Keys in the order of the alphabet, as in all messages here.
+/// A message of text alone.
 #[derive(Serialize)]
 struct TextMessage<'a> {
     content: &'a str,
