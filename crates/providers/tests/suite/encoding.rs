@@ -72,7 +72,7 @@ fn a_request_reads_like_this() {
     ));
     talk.results(&asked, "42");
     let body = encode_request(&ProviderId::new("fake"), &talk.request());
-    insta::assert_snapshot!(std::str::from_utf8(&body).unwrap(), @r#"{"model":"fake-model","tools":[{"function":{"description":"The tool list_files.","name":"list_files","parameters":{"properties":{"path":{"type":"string"}},"type":"object"}},"type":"function"},{"function":{"description":"The tool read_file.","name":"read_file","parameters":{"properties":{"path":{"type":"string"}},"type":"object"}},"type":"function"}],"messages":[{"content":"Be exact.","role":"system"},{"content":"What is in a.txt?","role":"user"},{"content":null,"role":"assistant","tool_calls":[{"function":{"arguments":"{\"path\": \"a.txt\"}","name":"read_file"},"id":"call_2_0","type":"function"}]},{"content":"42","role":"tool","tool_call_id":"call_2_0"}],"stream":true,"stream_options":{"include_usage":true}}"#);
+    insta::assert_snapshot!(std::str::from_utf8(&body).unwrap(), @r#"{"model":"fake-model","tools":[{"type":"function","function":{"name":"list_files","description":"The tool list_files.","parameters":{"type":"object","properties":{"path":{"type":"string"}}}}},{"type":"function","function":{"name":"read_file","description":"The tool read_file.","parameters":{"type":"object","properties":{"path":{"type":"string"}}}}}],"messages":[{"content":"Be exact.","role":"system"},{"content":"What is in a.txt?","role":"user"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_2_0","type":"function","function":{"name":"read_file","arguments":"{\"path\": \"a.txt\"}"}}]},{"content":"42","role":"tool","tool_call_id":"call_2_0"}],"stream":true,"stream_options":{"include_usage":true}}"#);
 }
 
 #[test]

@@ -58,7 +58,7 @@ async fn a_scenario_is_played_from_first_to_last() {
         [
             "reasoning:A file, then.",
             "text:I shall look.",
-            "scripted_1_0 read_file({\"at\":\"2026-01-02\",\"depth\":16,\"exact\":true,\"path\":\"a.txt\",\"rate\":1.5})",
+            "scripted_1_0 read_file({\"path\":\"a.txt\",\"depth\":16,\"exact\":true,\"rate\":1.5,\"at\":\"2026-01-02\"})",
             "scripted_1_1 read_file({\"path\": )",
             "scripted_1_2 list_files()",
         ]
