@@ -46,15 +46,15 @@ async fn a_small_file_is_stored_asked_and_measured() {
     assert_eq!(
         keys,
         [
-            "categories",
-            "categories_1_4",
             "embedder",
             "mode",
-            "query_ms",
+            "turns",
             "questions",
-            "seconds_query",
             "seconds_store",
-            "turns"
+            "seconds_query",
+            "query_ms",
+            "categories",
+            "categories_1_4"
         ]
     );
     assert_eq!(json["mode"], "hybrid");
@@ -62,13 +62,13 @@ async fn a_small_file_is_stored_asked_and_measured() {
     assert_eq!(
         measures,
         [
-            "hit_at_10",
-            "mrr",
-            "ndcg_at_10",
             "questions",
+            "recall_at_5",
             "recall_at_10",
             "recall_at_20",
-            "recall_at_5"
+            "hit_at_10",
+            "ndcg_at_10",
+            "mrr"
         ]
     );
     assert_eq!(serde_json::from_value::<Report>(json).unwrap(), report);

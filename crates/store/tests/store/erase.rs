@@ -544,7 +544,9 @@ fn events_that_cannot_be_read_are_hashed_too() {
             .unwrap()
     };
     assert!(
-        body(1).contains(r#""kind":"moon.rose","model":"local:small""#) && body(1).contains("hash:"),
+        body(1).contains(r#""kind":"moon.rose""#)
+            && body(1).contains(r#""model":"local:small""#)
+            && body(1).contains("hash:"),
         "{}",
         body(1)
     );

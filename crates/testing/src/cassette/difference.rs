@@ -67,7 +67,7 @@ mod tests {
         for (got, expected) in [
             (wanted.clone(), None),
             (
-                json!({"model": "n", "messages": []}),
+                json!({"model": "m", "messages": []}),
                 Some(r#"/messages has 0 elements; the cassette has 1"#),
             ),
             (
@@ -85,7 +85,7 @@ mod tests {
             (
                 json!("text"),
                 Some(
-                    r#"the request is "text"; the cassette has {"messages":[{"content":"Hi","role":"user"}],"model":"m"}"#,
+                    r#"the request is "text"; the cassette has {"model":"m","messages":[{"role":"user","content":"Hi"}]}"#,
                 ),
             ),
         ] {
