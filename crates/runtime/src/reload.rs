@@ -191,6 +191,9 @@ fn merged(before: &Configuration, new: &Configuration) -> (Configuration, Vec<St
         recall_timeout_ms: new.memory.recall_timeout_ms,
         renew: new.memory.renew,
         consolidate: new.memory.consolidate,
+        extract: new.memory.extract,
+        extract_every: new.memory.extract_every,
+        put_aside_chars: new.memory.put_aside_chars,
         ..before.memory.clone()
     };
     restart.sort();
@@ -199,12 +202,15 @@ fn merged(before: &Configuration, new: &Configuration) -> (Configuration, Vec<St
 
 /// The keys of `[memory]` that differ and need a restart: embedder and index stay open.
 fn memory_for_restart(before: &Configuration, new: &Configuration) -> Vec<String> {
-    const HOT: [&str; 5] = [
+    const HOT: [&str; 8] = [
         "memory.recall_limit",
         "memory.recall_max_chars",
         "memory.recall_timeout_ms",
         "memory.renew",
         "memory.consolidate",
+        "memory.extract",
+        "memory.extract_every",
+        "memory.put_aside_chars",
     ];
     let (old, new) = (values(&before.memory), values(&new.memory));
     let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();

@@ -1,5 +1,6 @@
 //! One tool call: resolved, judged, approved if that has to be, journalled, judged again, run, and its result judged.
 
+mod acknowledged;
 mod ending;
 mod judge;
 mod question;
@@ -7,6 +8,7 @@ mod release;
 mod resolve;
 mod secret;
 
+pub(crate) use self::acknowledged::Acknowledged;
 use self::ending::{Came, origin, read_label};
 pub(crate) use self::judge::Consent;
 pub(crate) use self::question::{OwnersAnswer, QUESTION_FORM};
@@ -70,8 +72,8 @@ pub(crate) struct Calls<'a> {
     pub(crate) questions: &'a BTreeMap<CallId, ApprovalRecord>,
     /// The owner's answer to one of them.
     pub(crate) answer: Option<&'a OwnersAnswer>,
-    /// Up to which level the owner let the session rise. Calls of one message share it: the owner is asked once.
-    pub(crate) acknowledged: &'a std::sync::Mutex<Classification>,
+    /// Up to which level the owner let the session rise. Calls of one message share it: the owner is asked once a level.
+    pub(crate) acknowledged: &'a std::sync::Mutex<Acknowledged>,
     /// Held while the owner is asked: one question at a time.
     pub(crate) asking: &'a Mutex<()>,
 }

@@ -39,7 +39,7 @@ const NUMBER_WIDTHS: [&str; 16] = [
 ];
 
 /// The schema as models get it: without `$schema` and titles, lists that mean sets sorted. The order of keys
-/// is that of `serde_json`'s sorted maps.
+/// is that in which they were declared.
 pub(crate) fn normalised(mut schema: Value) -> Value {
     if let Value::Object(root) = &mut schema {
         root.remove("$schema");

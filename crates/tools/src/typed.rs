@@ -210,7 +210,7 @@ pub struct Json<T>(
 
 impl<T: Serialize> IntoOutput for Json<T> {
     fn into_output(self) -> Result<ToolOutput, ToolError> {
-        // By way of a value, so that the keys are sorted also where a struct's fields are not.
+        // By way of a value, as any other JSON.
         serde_json::to_value(self.0)
             .map_err(|error| ToolError::new(format!("the result cannot be written as JSON: {error}")))?
             .into_output()

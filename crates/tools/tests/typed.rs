@@ -66,7 +66,7 @@ async fn a_typed_tool_runs_its_function_with_arguments_and_context() {
         .unwrap();
     assert_eq!(
         joined_text(&output.content),
-        r#"{"call":"call_1_0","notes":{"a":"1","b":"2"},"to":"Ada"}"#
+        r#"{"to":"Ada","call":"call_1_0","notes":{"a":"1","b":"2"}}"#
     );
     assert_eq!(output.label, Label::BOTTOM);
     let error = call(&send(), json!({"to": "Ada", "copies": 4}))
@@ -176,7 +176,7 @@ fn flattened_alternatives_still_accept_their_own_arguments_and_no_others() {
 }
 
 #[test]
-fn results_are_written_with_sorted_keys() {
+fn results_are_written_in_the_order_of_their_fields() {
     #[derive(Serialize)]
     struct Weather {
         wind: u8,
@@ -185,7 +185,7 @@ fn results_are_written_with_sorted_keys() {
     let text = |output: Result<ToolOutput, ToolError>| joined_text(&output.unwrap().content);
     assert_eq!(
         text(Json(Weather { wind: 3, cloud: true }).into_output()),
-        r#"{"cloud":true,"wind":3}"#
+        r#"{"wind":3,"cloud":true}"#
     );
     assert_eq!(text(String::from("a").into_output()), "a");
     assert_eq!(text("b".into_output()), "b");

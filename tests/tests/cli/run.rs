@@ -54,14 +54,14 @@ fn the_json_of_a_run_has_exactly_the_fields_that_are_documented() {
     assert_eq!(
         keys(&report),
         [
+            "session",
+            "turn",
+            "status",
             "answer",
-            "calls_used",
-            "label",
             "model",
             "rounds",
-            "session",
-            "status",
-            "turn",
+            "calls_used",
+            "label",
             "usage"
         ]
     );

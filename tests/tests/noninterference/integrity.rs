@@ -235,7 +235,8 @@ fn difference(one: &Observed, other: &Observed) -> Option<String> {
                 let asked = if *name == "first" { 2 } else { 0 };
                 if times > asked {
                     return Some(format!(
-                        "{name}: {tool} ran {times} times; the owner asked for {asked}"
+                        "{name}: {tool} ran {times} times; the owner asked for {asked}: {:?}",
+                        session.licensed
                     ));
                 }
             }

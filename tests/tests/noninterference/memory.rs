@@ -4,6 +4,10 @@
 //! Which memories there are, how many, what they say, and what the sessions above the observer do with theirs is
 //! chance above the observer's level. The session texts are left out here: their search tells ids of sessions, which are
 //! random; `tidegate-memory` tests that for itself.
+//!
+//! With `recall = "escalate"` a session rises to the highest label that was looked at, and whoever sees that it rose
+//! learns that something of that level is there: that is what was asked for. So at the beginning of each of these turns
+//! there is a memory of each level, and what it says is chance.
 
 use crate::inputs::Inputs;
 use crate::projection::Projection;
@@ -170,6 +174,27 @@ fn configuration(recall: Recall) -> Configuration {
     configuration
 }
 
+/// Who wrote what was there before a turn.
+fn before(user: &str, label: Label) -> Scope {
+    Scope {
+        user: UserId::new(user),
+        chat: "before".into(),
+        label,
+        clearance: Restricted,
+    }
+}
+
+/// Sees to it that of each level there is a memory of the user, also if a model forgot it.
+async fn keep(memory: &Memory, inputs: Inputs, user: &str) {
+    let cancel: Arc<dyn Cancel> = Arc::new(NeverCancelled);
+    for level in [Public, Internal, Confidential, Restricted] {
+        let scope = before(user, Label::trusted(level));
+        let mut new = NewMemory::new("kept", inputs.text(level, &format!("kept {user}")));
+        new.memory_id = Some("kept".into());
+        memory.remember(&scope, new, &cancel).await.unwrap();
+    }
+}
+
 /// What was there before the first turn: of each user and label some memories, above the observer by chance.
 async fn fill(memory: &Memory, inputs: Inputs) {
     let cancel: Arc<dyn Cancel> = Arc::new(NeverCancelled);
@@ -177,14 +202,9 @@ async fn fill(memory: &Memory, inputs: Inputs) {
         for level in [Public, Internal, Confidential, Restricted] {
             for integrity in [Integrity::Trusted, Integrity::Untrusted] {
                 let name = format!("memories {user} {level} {integrity}");
+                let scope = before(user, Label::new(level, integrity));
                 for number in 0..inputs.chance(level, &name).usize(..3) {
                     let what = format!("{name} {number}");
-                    let scope = Scope {
-                        user: UserId::new(user),
-                        chat: "before".into(),
-                        label: Label::new(level, integrity),
-                        clearance: Restricted,
-                    };
                     let mut chance = inputs.chance(level, &format!("{what} form"));
                     let group = ["alignment profile", "learned hypotheses"][chance.usize(..2)];
                     let mut new = NewMemory::new(group, inputs.text(level, &what));
@@ -239,6 +259,9 @@ async fn run(inputs: Inputs, kind: StoreKind, mutant: Option<Mutant>) -> Project
 
     let mut seen = Projection::default();
     for (number, (session, user, level)) in TURNS.into_iter().enumerate() {
+        if recall == Recall::Escalate {
+            keep(runtime.memory().unwrap(), inputs, user).await;
+        }
         let mut request =
             SessionRequest::new(Which::Named(session.parse().unwrap())).workspace(folder.path());
         request.user = UserId::new(user);

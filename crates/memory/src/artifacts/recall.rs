@@ -143,9 +143,14 @@ impl Memory {
         if all.label.integrity == Integrity::Trusted || all.hits.iter().any(is_untrusted) {
             return Ok(all);
         }
-        // Nothing UNTRUSTED is told. So that it has no influence either, what is told is found without it.
+        // Nothing UNTRUSTED is told. So that it has no influence either, what is told is found without it. That nothing
+        // is tells of the levels of all that was looked at.
         let trusted = Scope::trusted(&labels);
-        self.find(scope, &search, &embedding, trusted).await
+        let found = self.find(scope, &search, &embedding, trusted).await?;
+        Ok(Recalled {
+            label: found.label.join(Label::trusted(all.label.classification)),
+            ..found
+        })
     }
 
     /// Makes memories that were recalled and used live as long as new ones. To renew is to write: those into whose label

@@ -10,6 +10,7 @@ use crate::{
 };
 use std::sync::Arc;
 use tidegate_message::{Content, Entry, Transcript, UserMessage, joined_text};
+use tidegate_policy::Label;
 
 /// What the builder needs next.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +78,7 @@ pub struct TurnBuilder {
     entry: Arc<Entry>,
     index: usize,
     recalled: Vec<Recalled>,
+    looked_at: Label,
     report: CompactionReport,
     size: RequestSize,
     state: State,
@@ -129,6 +131,7 @@ impl TurnBuilder {
             entry,
             index,
             recalled: Vec::new(),
+            looked_at: Label::BOTTOM,
             report: CompactionReport::NotNeeded,
             size: RequestSize {
                 tokens: 0,
@@ -261,6 +264,12 @@ impl TurnBuilder {
         Ok(())
     }
 
+    /// Takes the label of all that was looked at for what is recalled: the message has it too, also if nothing was found.
+    /// What rides on it, and that nothing does, tells of all of that.
+    pub fn looked_at(&mut self, label: Label) {
+        self.looked_at = self.looked_at.join(label);
+    }
+
     /// Takes recalled memory and composes the message.
     ///
     /// # Errors
@@ -269,11 +278,16 @@ impl TurnBuilder {
         self.expect(State::Recall, "recalled memory")?;
         let composed =
             compose_user_api_content(&self.templates, &self.input.content, &recalled, &self.input.notes)?;
-        if let Some(sidecar) = composed.sidecar {
+        let label = composed.label.join(self.looked_at);
+        let rises = self.entry.label.join(self.looked_at) != self.entry.label;
+        let sidecar = composed
+            .sidecar
+            .or_else(|| rises.then(|| self.input.content.clone()));
+        if let Some(sidecar) = sidecar {
             let before = estimate_entry(&self.entry, &self.input.prices);
             self.entry = self
                 .transcript
-                .set_sidecar(self.entry.seq, composed.label, sidecar)
+                .set_sidecar(self.entry.seq, label, sidecar)
                 .map_err(|cause| PromptError::Transcript {
                     turn: self.input.turn,
                     cause,

@@ -140,7 +140,7 @@ impl Calls<'_> {
                     .then(|| self.brings(question.subject));
                 if let Some(level) = acknowledged {
                     let mut known = self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner);
-                    *known = level.max(*known);
+                    known.grant(level);
                 }
                 Permission::Granted(Grant {
                     approval: record.id,

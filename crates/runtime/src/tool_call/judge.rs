@@ -90,7 +90,13 @@ impl Calls<'_> {
     }
 
     pub(super) fn judge(&self, call: &ToolCall, flow: &ToolCallFlow<'_>) -> Evaluation {
-        self.shared.gate.judge(Flow::ToolCall(flow), self.facts(&call.id))
+        let mut facts = self.facts(&call.id);
+        if let Some(bumper) = &mut facts.bumper {
+            let becomes = self.taint.label().classification.max(flow.brings());
+            let acknowledged = self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner);
+            bumper.acknowledged = acknowledged.for_level(becomes);
+        }
+        self.shared.gate.judge(Flow::ToolCall(flow), facts)
     }
 
     pub(super) fn facts(&self, call: &CallId) -> SessionFacts<'_> {
@@ -103,7 +109,7 @@ impl Calls<'_> {
             clearance: self.clearance,
             bumper: (policy.bumpers && attended).then_some(Bumper {
                 above: policy.workspace,
-                acknowledged: *acknowledged,
+                acknowledged: acknowledged.before(),
             }),
             caller: Caller {
                 attended,
@@ -120,7 +126,8 @@ impl Calls<'_> {
     }
 
     pub(crate) fn judged(&self, call: &ToolCall, evaluation: Evaluation) -> NewEvent {
-        let label = evaluation.taint_after;
+        // What the call touches tells of it, and so does what was decided because of that.
+        let label = evaluation.taint_after.join(evaluation.label);
         let kind = EventKind::FlowJudged {
             call: Some(call.id.clone()),
             tool: Some(call.name.clone()),

@@ -298,8 +298,11 @@ impl<'a> Turn<'a> {
                     let FromMemory {
                         recalled: found,
                         mut notes,
+                        looked_at,
                     } = self.recall(&query, number).await;
                     recalled.extend(found);
+                    // Of the level alone: whose word the message is, is told by what it holds.
+                    builder.looked_at(looked_at.map_or(Label::BOTTOM, Label::trusted));
                     if let Some((message, messages)) = asked {
                         notes.extend(self.hook_notes(message, messages, index, number).await);
                     }

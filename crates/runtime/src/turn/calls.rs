@@ -4,7 +4,7 @@ use super::{Facts, Turn};
 use crate::approvals::{PendingQuestion, StoredQuestion, decided};
 use crate::caller::caller;
 use crate::provenance::{Known, is_judged_by_value};
-use crate::tool_call::{Answered, CallEnd, Calls};
+use crate::tool_call::{Acknowledged, Answered, CallEnd, Calls};
 use crate::{RuntimeError, Session};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
@@ -64,7 +64,7 @@ impl Turn<'_> {
         let asked = std::mem::take(&mut self.asked);
         let questions = std::mem::take(&mut self.questions);
         let answer = self.answer.take();
-        let acknowledged = std::sync::Mutex::new(self.session.record.acknowledged);
+        let acknowledged = std::sync::Mutex::new(Acknowledged::new(self.session.record.acknowledged));
         let values = self.known_before(batches.iter().flatten(), produced_by);
         let calls = Calls {
             shared: &shared,
@@ -154,7 +154,8 @@ impl Turn<'_> {
             }
         }
         self.store_taint(raised);
-        self.session.record.acknowledged = acknowledged.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let acknowledged = acknowledged.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.session.record.acknowledged = acknowledged.after();
         self.run.on_refusals(refusals);
         let complete = order
             .iter()

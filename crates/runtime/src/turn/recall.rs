@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_memory::{Memory, MemoryError, MemorySearch, RecalledMemory, Scope, WordsAlone};
 use tidegate_message::{EventKind, MemoryTrouble, RecalledItem};
-use tidegate_policy::{Flow, Integrity, Label, ModelFlow, Origin, ToolName};
+use tidegate_policy::{Classification, Flow, Integrity, Label, ModelFlow, Origin, ToolName};
 use tidegate_prompt::{Note, NoteKind, Recalled};
 use tidegate_store::{MemoryRecord, Provenance};
 use tokio::time::timeout;
@@ -26,6 +26,8 @@ pub(super) struct FromMemory {
     pub(super) recalled: Vec<Recalled>,
     /// What the model is told about what is missing.
     pub(super) notes: Vec<Note>,
+    /// The level of all that was looked at; none if nothing was.
+    pub(super) looked_at: Option<Classification>,
 }
 
 /// What a search came to.
@@ -166,7 +168,10 @@ impl Turn<'_> {
         let Found { hits, label, trouble } = found;
         let mut room = self.session.shared.configuration.memory.recall_max_chars;
         let all = hits.len();
-        let mut raised = label;
+        // Before anything is judged: which memories were found tells of all that were looked at. So what is recorded of
+        // one has the label of all of them, also if its own is lower, and rules see the session as it is from now on.
+        let mut rose = self.raise(label, recall_origin(), number);
+        let mut refused = label;
         let mut from_memory = FromMemory::default();
         let mut items = Vec::new();
         for hit in hits {
@@ -179,7 +184,7 @@ impl Turn<'_> {
                 Ok(text) => text,
                 // The event says so.
                 Err(Refused { raised: by, .. }) => {
-                    raised = raised.join(by);
+                    refused = refused.join(by);
                     continue;
                 }
             };
@@ -196,8 +201,9 @@ impl Turn<'_> {
             });
             self.recalled.push(memory);
         }
-        let rose = self.raise(raised, recall_origin(), number);
+        rose |= self.raise(refused, recall_origin(), number);
         self.store_taint(rose);
+        from_memory.looked_at = Some(refused.classification);
         let left_out = u64::try_from(all.saturating_sub(items.len())).unwrap_or(u64::MAX);
         self.note_of(
             label,
@@ -250,6 +256,7 @@ impl Turn<'_> {
         self.note(EventKind::MemoryUnavailable { class, message });
         FromMemory {
             recalled: Vec::new(),
+            looked_at: None,
             notes: vec![reminder(include_str!("../../templates/memory_missing.txt"))],
         }
     }
