@@ -419,16 +419,15 @@ impl Judge<'_> {
         if usual.iter().any(|object| classes.contains(object)) {
             // `send Alice the report` sends a message; `send an email` no chat message; and `write the file` is what
             // writing means for files, whomever one could write to.
+            let files = self.ledger.vocabulary.tool_object_classes("file");
             let is_meant_otherwise = licence
                 .families
                 .iter()
                 .filter_map(|family| self.ledger.vocabulary.families.get(*family))
                 .filter(|family| !family.classes.contains(&self.tool.integrity.action))
                 .any(|family| {
-                    licence
-                        .objects
-                        .iter()
-                        .any(|object| family.objects.contains(object))
+                    let mut objects = licence.objects.iter();
+                    objects.any(|object| files.contains(object) && family.objects.contains(object))
                 });
             return !is_meant_otherwise && !licence.objects.iter().any(|object| usual.contains(object));
         }

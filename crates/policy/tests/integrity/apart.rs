@@ -29,6 +29,19 @@ fn what_the_owner_sets_apart_is_no_value_and_what_they_no_longer_need_is() {
             r#"{"to": "bob@good.example", "body": "b"}"#,
             true,
         ),
+        // Writing a file is no message, though one can also write to people.
+        Row(
+            "Write the file notes/today.txt. Delete the mail of bob@good.example.",
+            "send_email",
+            r#"{"to": "bob@good.example", "body": "b"}"#,
+            false,
+        ),
+        Row(
+            "Write a letter to bob@good.example.",
+            "send_email",
+            r#"{"to": "bob@good.example", "body": "b"}"#,
+            true,
+        ),
         Row(
             "I no longer need the file draft.txt. Delete it.",
             "delete_file",
