@@ -72,7 +72,7 @@ pub(crate) struct Calls<'a> {
     pub(crate) questions: &'a BTreeMap<CallId, ApprovalRecord>,
     /// The owner's answer to one of them.
     pub(crate) answer: Option<&'a OwnersAnswer>,
-    /// Up to which level the owner let the session rise. Calls of one message share it: the owner is asked once a level.
+    /// Up to which level the owner let the session rise. What is granted counts from the next message on.
     pub(crate) acknowledged: &'a std::sync::Mutex<Acknowledged>,
     /// Held while the owner is asked: one question at a time.
     pub(crate) asking: &'a Mutex<()>,

@@ -1,45 +1,38 @@
 //! Up to which level the owner let a session rise, while the calls of one message run.
 
-use std::collections::BTreeSet;
 use tidegate_policy::Classification;
 
 /// What the owner let the session become: before the message, and by calls of it.
 ///
-/// A grant for one call counts for another call of the same message at exactly that level. Were it to count for lower
-/// levels too, whether the owner is asked about those would tell of the higher one, to whom may not see it.
+/// A grant for one call counts from the next message on, and not for its siblings: they are judged by what was so when the
+/// message was made, in whatever order they run, and whether the owner is asked about one of them tells nothing of what
+/// another has come upon.
 #[derive(Debug)]
 pub(crate) struct Acknowledged {
     before: Classification,
-    beside: BTreeSet<Classification>,
+    after: Classification,
 }
 
 impl Acknowledged {
     pub(crate) fn new(before: Classification) -> Self {
         Self {
             before,
-            beside: BTreeSet::new(),
+            after: before,
         }
     }
 
-    /// Up to where a call need not be asked about that would make the session `level`.
-    pub(crate) fn for_level(&self, level: Classification) -> Classification {
-        let beside = self.beside.contains(&level).then_some(level);
-        beside.map_or(self.before, |level| level.max(self.before))
-    }
-
-    /// What was granted before the message.
+    /// What was granted before the message: what its calls are judged by.
     pub(crate) fn before(&self) -> Classification {
         self.before
     }
 
     /// The owner let a call make the session `level`.
     pub(crate) fn grant(&mut self, level: Classification) {
-        self.beside.insert(level);
+        self.after = self.after.max(level);
     }
 
     /// What counts for the messages after this one.
     pub(crate) fn after(&self) -> Classification {
-        let beside = self.beside.last().copied();
-        beside.map_or(self.before, |level| level.max(self.before))
+        self.after
     }
 }

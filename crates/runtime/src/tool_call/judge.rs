@@ -90,13 +90,7 @@ impl Calls<'_> {
     }
 
     pub(super) fn judge(&self, call: &ToolCall, flow: &ToolCallFlow<'_>) -> Evaluation {
-        let mut facts = self.facts(&call.id);
-        if let Some(bumper) = &mut facts.bumper {
-            let becomes = self.taint.label().classification.max(flow.brings());
-            let acknowledged = self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner);
-            bumper.acknowledged = acknowledged.for_level(becomes);
-        }
-        self.shared.gate.judge(Flow::ToolCall(flow), facts)
+        self.shared.gate.judge(Flow::ToolCall(flow), self.facts(&call.id))
     }
 
     pub(super) fn facts(&self, call: &CallId) -> SessionFacts<'_> {

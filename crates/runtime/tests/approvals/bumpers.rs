@@ -26,7 +26,7 @@ fn read(paths: &[&str]) -> crate::world::Line {
 }
 
 #[tokio::test]
-async fn the_owner_is_asked_once_per_level() {
+async fn the_owner_is_asked_once_per_level_and_for_each_call_of_the_message_that_comes_to_it() {
     let world = world().configured(|configuration| configuration.policy.clearance = Restricted);
     let model = Actor::new(
         "m",
@@ -42,7 +42,8 @@ async fn the_owner_is_asked_once_per_level() {
     let owner = owner(|_| ApprovalAnswer::Grant);
     let mut session = world.session(&runtime).await;
     session.run("the task", attended(&owner)).await.unwrap();
-    assert_eq!(owner.asked().len(), 1, "two files of one message, one question");
+    // Whether one was there must not decide what is asked about the other.
+    assert_eq!(owner.asked().len(), 2, "two files of one message");
     let question = &owner.asked()[0];
     assert_eq!(question.rule.as_str(), "bumper");
     assert!(
@@ -61,11 +62,11 @@ async fn the_owner_is_asked_once_per_level() {
     assert_eq!(stored.acknowledged, Confidential);
     session.run("and more", attended(&owner)).await.unwrap();
     model.done();
-    assert_eq!(owner.asked().len(), 2);
-    assert!(owner.asked()[1].why.contains("would become RESTRICTED"));
+    assert_eq!(owner.asked().len(), 3);
+    assert!(owner.asked()[2].why.contains("would become RESTRICTED"));
     let stored = world.store.session(session.id()).await.unwrap().unwrap();
     assert_eq!(stored.acknowledged, Restricted);
-    assert_eq!(world.told().await, (2, 2, 2));
+    assert_eq!(world.told().await, (3, 3, 3));
     assert!(
         results(&session)
             .iter()
