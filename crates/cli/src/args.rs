@@ -143,7 +143,13 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) schema: Option<PathBuf>,
     /// Answer the model's question, and go on: your own words, or the number of a choice.
-    #[arg(long, value_name = "TEXT", requires = "resume", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "resume",
+        allow_hyphen_values = true,
+        value_parser = clap::builder::NonEmptyStringValueParser::new()
+    )]
     pub(crate) answer: Option<String>,
     /// Which question is answered, if several wait [default: the oldest].
     #[arg(long, value_name = "ID", requires = "answer")]

@@ -107,3 +107,42 @@ fn what_is_no_export_is_refused_whole() {
         .code(1)
         .says(["cannot read none.jsonl"]);
 }
+
+#[test]
+fn another_text_at_the_lower_label_makes_no_way_down() {
+    let home = remembering(&[("gold", "CONFIDENTIAL", "The ferry carries gold.")]);
+    let lowered = home.run(["memory", "export"]).code(0).out;
+    home.write(
+        "project/lowered.jsonl",
+        &lowered.replace("CONFIDENTIAL", "PUBLIC"),
+    );
+    home.run(["memory", "add", "The lamp is red.", "--id", "gold"])
+        .code(0);
+    home.run(["memory", "import", "lowered.jsonl"])
+        .code(1)
+        .says(["lowers no label", "nothing was imported"]);
+}
+
+#[test]
+fn an_import_tells_nothing_of_what_is_above_the_clearance() {
+    let home = remembering(&[("gold", "CONFIDENTIAL", "The ferry carries gold.")]);
+    let exported = home.run(["memory", "export"]).code(0).out;
+    let before = home.read("config/tidegate/tidegate.toml");
+    home.configure(&format!("{before}\n[users.local]\nclearance = \"INTERNAL\"\n"));
+    let mut answers = Vec::new();
+    for (name, fact) in [
+        ("right", "The ferry carries gold."),
+        ("wrong", "The ferry carries tin."),
+    ] {
+        let line = exported
+            .replace("CONFIDENTIAL", "PUBLIC")
+            .replace("The ferry carries gold.", fact);
+        home.write(&format!("project/{name}.jsonl"), &line);
+        answers.push(
+            home.run(["memory", "import", &format!("{name}.jsonl")])
+                .code(0)
+                .out,
+        );
+    }
+    assert_eq!(answers[0], answers[1]);
+}

@@ -17,7 +17,9 @@ const BATCH: usize = 16;
 pub(super) async fn run(global: &Global, args: &MemoryImportArgs) -> anyhow::Result<()> {
     let text = read(&args.file)?;
     let owner = memory::open(global).await?;
-    let there = owner.memory.export(&owner.user).await?;
+    let mut there = owner.memory.export(&owner.user).await?;
+    // What may not be seen must not show in what is refused either.
+    there.retain(|memory| memory.label.classification <= owner.clearance);
     let mut memories = Vec::new();
     for (number, line) in text.lines().enumerate() {
         if line.trim().is_empty() {
@@ -89,7 +91,8 @@ fn accepted(
     }
     owner.check_level(memory.label.classification)?;
     let same_name = there.iter().filter(|known| known.memory_id == memory.memory_id);
-    if same_name.clone().any(|known| known.label == memory.label) {
+    let is_there = |known: &MemoryRecord| known.label == memory.label && known.fact == memory.fact;
+    if same_name.clone().any(is_there) {
         return Ok(memory);
     }
     // The same text under a label that may not flow to the one in the file: that would be a release.
