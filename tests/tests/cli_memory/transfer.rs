@@ -112,10 +112,7 @@ fn what_is_no_export_is_refused_whole() {
 fn another_text_at_the_lower_label_makes_no_way_down() {
     let home = remembering(&[("gold", "CONFIDENTIAL", "The ferry carries gold.")]);
     let lowered = home.run(["memory", "export"]).code(0).out;
-    home.write(
-        "project/lowered.jsonl",
-        &lowered.replace("CONFIDENTIAL", "PUBLIC"),
-    );
+    home.write("project/lowered.jsonl", lowered.replace("CONFIDENTIAL", "PUBLIC"));
     home.run(["memory", "add", "The lamp is red.", "--id", "gold"])
         .code(0);
     home.run(["memory", "import", "lowered.jsonl"])
