@@ -1,6 +1,5 @@
 //! One tool call: resolved, judged, approved if that has to be, journalled, judged again, run, and its result judged.
 
-mod acknowledged;
 mod ending;
 mod judge;
 mod question;
@@ -8,7 +7,6 @@ mod release;
 mod resolve;
 mod secret;
 
-pub(crate) use self::acknowledged::Acknowledged;
 use self::ending::{Came, origin, read_label};
 pub(crate) use self::judge::Consent;
 pub(crate) use self::question::{OwnersAnswer, QUESTION_FORM};
@@ -72,8 +70,11 @@ pub(crate) struct Calls<'a> {
     pub(crate) questions: &'a BTreeMap<CallId, ApprovalRecord>,
     /// The owner's answer to one of them.
     pub(crate) answer: Option<&'a OwnersAnswer>,
-    /// Up to which level the owner let the session rise. What is granted counts from the next message on.
-    pub(crate) acknowledged: &'a std::sync::Mutex<Acknowledged>,
+    /// Up to which level the owner let the session rise before this message. Its calls are judged by that, in whatever
+    /// order they run: whether the owner is asked about one of them must not tell what another has come upon.
+    pub(crate) acknowledged: Classification,
+    /// Up to which level with what is granted to calls of this message: it counts from the next one on.
+    pub(crate) granted: &'a std::sync::Mutex<Classification>,
     /// Held while the owner is asked: one question at a time.
     pub(crate) asking: &'a Mutex<()>,
 }
@@ -202,8 +203,7 @@ impl Calls<'_> {
         };
         if evaluation.needs_approval() {
             let subject = subject(&*prepared);
-            match self.ask(&subject, journal).await? {
-                Permission::Judged(again) => evaluation = again,
+            match self.ask(&subject, evaluation, journal).await? {
                 Permission::Granted(granted) => {
                     evaluation = self.judge_subject(&subject, Consent::Granted);
                     grant = Some(granted);

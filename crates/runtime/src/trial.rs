@@ -5,7 +5,7 @@ use crate::caller::caller;
 use crate::ids;
 use crate::provenance::Known;
 use crate::runtime::Shared;
-use crate::tool_call::{Acknowledged, Calls};
+use crate::tool_call::Calls;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_policy::{CallId, Classification, Role, SessionId, Taint, TurnId, UserId};
@@ -34,7 +34,7 @@ pub(crate) struct Ready<'a> {
     cancel: CancelToken,
     asked: BTreeMap<CallId, Vec<ApprovalRecord>>,
     questions: BTreeMap<CallId, ApprovalRecord>,
-    acknowledged: std::sync::Mutex<Acknowledged>,
+    granted: std::sync::Mutex<Classification>,
     asking: Mutex<()>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Trial<'a> {
             cancel: CancelToken::default(),
             asked,
             questions: BTreeMap::new(),
-            acknowledged: std::sync::Mutex::new(Acknowledged::new(Classification::Public)),
+            granted: std::sync::Mutex::new(Classification::Public),
             asking: Mutex::new(()),
         }
     }
@@ -77,7 +77,8 @@ impl Ready<'_> {
             asked: &self.asked,
             questions: &self.questions,
             answer: None,
-            acknowledged: &self.acknowledged,
+            acknowledged: Classification::Public,
+            granted: &self.granted,
             asking: &self.asking,
         }
     }

@@ -6,7 +6,7 @@ use super::request::{ApprovalRequest, rule_of};
 use super::text::{Denied, denied};
 use super::{ApprovalAnswer, Approver};
 use crate::config::Unattended;
-use crate::tool_call::{Calls, Consent, Record};
+use crate::tool_call::{Calls, Record};
 use crate::{RuntimeError, ids};
 use serde_json::Value;
 use std::sync::PoisonError;
@@ -30,9 +30,6 @@ pub(crate) struct Subject<'a> {
 
 /// What came of asking.
 pub(crate) enum Permission {
-    /// The gate, asked once more, does not ask for approval any longer: what was granted to another call answers
-    /// this one.
-    Judged(Evaluation),
     /// The owner grants this one call.
     Granted(Grant),
     /// It may not run; the model is told this.
@@ -57,22 +54,19 @@ pub(crate) struct Grant {
 }
 
 impl Calls<'_> {
-    /// Asks the owner, or finds out what the owner said before.
+    /// Asks the owner what `evaluation` wants asked, or finds out what the owner said before.
     pub(crate) async fn ask<R: Record>(
         &self,
         subject: &Subject<'_>,
+        evaluation: Evaluation,
         journal: &Mutex<&mut R>,
     ) -> Result<Permission, RuntimeError> {
-        // One question at a time, and what is granted meanwhile may answer this one.
+        // One question at a time.
         let _alone = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Ok(Permission::Cancelled),
             alone = self.asking.lock() => alone,
         };
-        let evaluation = self.judge_subject(subject, Consent::None);
-        if !evaluation.needs_approval() {
-            return Ok(Permission::Judged(evaluation));
-        }
         let digest = digest(subject);
         let mut known = None;
         for record in self.asked.get(&subject.call.id).into_iter().flatten() {
@@ -139,8 +133,8 @@ impl Calls<'_> {
                     .is_asked_by(rule::BUMPER)
                     .then(|| self.brings(question.subject));
                 if let Some(level) = acknowledged {
-                    let mut known = self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner);
-                    known.grant(level);
+                    let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+                    *granted = level.max(*granted);
                 }
                 Permission::Granted(Grant {
                     approval: record.id,

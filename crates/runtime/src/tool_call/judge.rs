@@ -3,7 +3,7 @@
 use super::Calls;
 use crate::approvals::Subject;
 use serde_json::Value;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use tidegate_message::{EventKind, ToolCall};
 use tidegate_policy::{
     Admission, ArgumentCheck, Bumper, CallFacts, CallId, Caller, Classification, Evaluation, Flow, Integrity,
@@ -97,13 +97,12 @@ impl Calls<'_> {
         let policy = &self.shared.configuration.policy;
         // A call that somebody was asked about is judged as then, though nobody is there now: the answer counts.
         let attended = self.approver.is_some() || self.asked.contains_key(call);
-        let acknowledged = self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner);
         SessionFacts {
             taint: self.taint,
             clearance: self.clearance,
             bumper: (policy.bumpers && attended).then_some(Bumper {
                 above: policy.workspace,
-                acknowledged: acknowledged.before(),
+                acknowledged: self.acknowledged,
             }),
             caller: Caller {
                 attended,

@@ -4,7 +4,7 @@ use super::{Facts, Turn};
 use crate::approvals::{PendingQuestion, StoredQuestion, decided};
 use crate::caller::caller;
 use crate::provenance::{Known, is_judged_by_value};
-use crate::tool_call::{Acknowledged, Answered, CallEnd, Calls};
+use crate::tool_call::{Answered, CallEnd, Calls};
 use crate::{RuntimeError, Session};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
@@ -64,7 +64,8 @@ impl Turn<'_> {
         let asked = std::mem::take(&mut self.asked);
         let questions = std::mem::take(&mut self.questions);
         let answer = self.answer.take();
-        let acknowledged = std::sync::Mutex::new(Acknowledged::new(self.session.record.acknowledged));
+        let acknowledged = self.session.record.acknowledged;
+        let granted = std::sync::Mutex::new(acknowledged);
         let values = self.known_before(batches.iter().flatten(), produced_by);
         let calls = Calls {
             shared: &shared,
@@ -83,7 +84,8 @@ impl Turn<'_> {
             asked: &asked,
             questions: &questions,
             answer: answer.as_ref(),
-            acknowledged: &acknowledged,
+            acknowledged,
+            granted: &granted,
             asking: &Mutex::new(()),
         };
         for batch in batches {
@@ -154,8 +156,7 @@ impl Turn<'_> {
             }
         }
         self.store_taint(raised);
-        let acknowledged = acknowledged.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.session.record.acknowledged = acknowledged.after();
+        self.session.record.acknowledged = granted.into_inner().unwrap_or_else(PoisonError::into_inner);
         self.run.on_refusals(refusals);
         let complete = order
             .iter()
