@@ -86,15 +86,46 @@ impl Postings {
             if places.is_empty() {
                 continue;
             }
-            #[expect(clippy::cast_precision_loss, reason = "a number of points")]
-            let frequency = places.len() as f32;
-            let weight = (1.0 + (count - frequency + 0.5) / (frequency + 0.5)).ln();
+            let weight = rarity(count, places.len());
             let scores = scores.get_or_insert_with(|| vec![0.0; visible.places()]);
             for (place, times, length) in places {
-                let saturated = times * (K1 + 1.0) / (times + K1 * (1.0 - B + B * length / mean));
                 if let Some(score) = scores.get_mut(to_usize(place)) {
-                    *score += weight * saturated;
+                    *score += weight * saturated(times, length / mean);
                 }
+            }
+        }
+        scores
+    }
+
+    /// The score of each group of points, taken as one long text. Groups without a word of `query` are not named.
+    pub(crate) fn search_groups<G: Copy + Ord>(
+        &self,
+        query: &str,
+        visible: &Visible,
+        measure: impl Fn(u32) -> Option<Measure>,
+        group: impl Fn(u32) -> Option<G>,
+    ) -> BTreeMap<G, f32> {
+        let mut lengths: BTreeMap<G, f32> = BTreeMap::new();
+        for place in (0..).take(visible.places()).filter(|place| visible.holds(*place)) {
+            if let (Some(group), Some(measure)) = (group(place), measure(place)) {
+                *lengths.entry(group).or_default() += measure.length;
+            }
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a number of groups")]
+        let count = lengths.len() as f32;
+        let mean = (lengths.values().sum::<f32>() / count.max(1.0)).max(1.0);
+        let mut scores: BTreeMap<G, f32> = BTreeMap::new();
+        for forms in query_terms(query, visible.languages()) {
+            let mut times: BTreeMap<G, f32> = BTreeMap::new();
+            for (place, more, _) in self.places(&forms, visible, &measure) {
+                if let Some(group) = group(place) {
+                    *times.entry(group).or_default() += more;
+                }
+            }
+            let weight = rarity(count, times.len());
+            for (group, times) in times {
+                let length = lengths.get(&group).copied().unwrap_or(mean);
+                *scores.entry(group).or_default() += weight * saturated(times, length / mean);
             }
         }
         scores
@@ -124,6 +155,18 @@ impl Postings {
         }
         places
     }
+}
+
+/// What a word weighs that stands in `frequency` of `count` texts.
+fn rarity(count: f32, frequency: usize) -> f32 {
+    #[expect(clippy::cast_precision_loss, reason = "a number of texts")]
+    let frequency = frequency as f32;
+    (1.0 + (count - frequency + 0.5) / (frequency + 0.5)).ln()
+}
+
+/// What a word counts that stands so many times in a text, whose length is given in mean lengths.
+fn saturated(times: f32, length: f32) -> f32 {
+    times * (K1 + 1.0) / (times + K1 * (1.0 - B + B * length))
 }
 
 /// The numbers of the query's terms, each with the form it has in every language of what may be seen: that others

@@ -6,7 +6,7 @@ use super::matrix::Matrix;
 use super::point::{IndexFilter, IndexPoint};
 use crate::embedder::scalar_product;
 use crate::text::Language;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use tidegate_policy::{Classification, Integrity, Label};
 use tidegate_store::{PointId, SparseVector};
@@ -41,8 +41,11 @@ struct Row {
     label: u8,
 }
 
-/// Of a chunk: its conversation and source, as numbers of this table, and its place in the source.
-pub(crate) type Stand = ((u32, u32), u32);
+/// The source of a chunk: its conversation and name, as numbers of this table.
+pub(crate) type Source = (u32, u32);
+
+/// Of a chunk: its source, and its place in it.
+pub(crate) type Stand = (Source, u32);
 
 impl Row {
     fn stand(&self) -> Option<Stand> {
@@ -382,6 +385,17 @@ impl Table {
         self.words.search(query, visible, |place| {
             self.rows.get(to_usize(place)).map(|row| row.measure)
         })
+    }
+
+    /// How well each source fits as a whole, by its words; sources without a word of `query` are not named.
+    pub(crate) fn source_words(&self, query: &str, visible: &Visible) -> BTreeMap<Source, f32> {
+        let row = |place: u32| self.rows.get(to_usize(place));
+        self.words.search_groups(
+            query,
+            visible,
+            |place| row(place).map(|row| row.measure),
+            |place| row(place)?.stand().map(|(source, _)| source),
+        )
     }
 
     /// The points with the best of `scores`, which are by place.

@@ -1,17 +1,20 @@
 //! Which chunks answer best.
 
 use crate::fusion::{Scores, normalise};
-use crate::index::{IndexFilter, Stand};
+use crate::index::{IndexFilter, Source, Stand};
 use crate::{Embedding, Memory, MemoryError};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tidegate_policy::Label;
 use tidegate_store::{Collection, PointId};
 
-/// How much of its neighbours' score a chunk gets: an answer stands beside what it answers.
-const NEIGHBOUR: f32 = 0.2;
+/// How much of the score of those around it a chunk gets, by distance: an answer stands beside what it answers.
+const NEIGHBOURS: [f32; 2] = [0.2, 0.1];
 
 /// The weight of the prior of a chunk's source: where several chunks fit, the source is about it.
 const SOURCE: f32 = 0.5;
+
+/// The weight of how well the words of a chunk's source fit as a whole: what is asked is often said over several chunks.
+const SOURCE_WORDS: f32 = 0.3;
 
 /// How many of a source's best chunks make its prior.
 const BEST: usize = 3;
@@ -19,14 +22,18 @@ const BEST: usize = 3;
 /// The fewest candidates of each leg.
 const CANDIDATES: usize = 100;
 
-/// Where a chunk stands: in which source, and which chunks stand beside it.
+/// Where a chunk stands: in which source, and which chunks stand around it, with the share that they get of its score.
 struct Place {
-    source: (u32, u32),
-    beside: Vec<PointId>,
+    source: Source,
+    around: Vec<(PointId, f32)>,
 }
 
-/// The places of the candidates and of the chunks beside them.
-type Places = HashMap<PointId, Place>;
+/// The places of the candidates and of the chunks around them, and how well the words of sources fit.
+#[derive(Default)]
+struct Surroundings {
+    places: HashMap<PointId, Place>,
+    source_words: BTreeMap<Source, f32>,
+}
 
 impl Memory {
     /// The chunks that pass, best first, at most `limit`.
@@ -42,97 +49,116 @@ impl Memory {
         let scores = self
             .leg_scores(Collection::SessionRag, query, label, embedding, filter, depth)
             .await?;
-        let share = if embedding.is_none() {
-            0.0
-        } else if self.inner.settings.mode.has_words() {
-            self.inner.embedder.dense_share()
-        } else {
-            1.0
+        let has_words = self.inner.settings.mode.has_words() || embedding.is_none();
+        let share = match embedding {
+            None => 0.0,
+            Some(_) if has_words => self.inner.embedder.dense_share(),
+            Some(_) => 1.0,
         };
         let fused = scores.fused(share);
         if fused.is_empty() {
             return Ok(Vec::new());
         }
-        let places = self.places(&fused, filter);
-        let mut ranked: Vec<(PointId, f32)> = with_surroundings(&fused, &places).into_iter().collect();
+        let surroundings = self.surroundings(&fused, has_words.then_some(query), filter);
+        let mut ranked: Vec<(PointId, f32)> = surroundings.added_to(&fused).into_iter().collect();
         ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         ranked.truncate(limit);
         Ok(ranked)
     }
 
-    /// Where the candidates stand.
-    fn places(&self, candidates: &Scores, filter: &IndexFilter) -> Places {
+    /// What stands around the candidates.
+    fn surroundings(&self, candidates: &Scores, query: Option<&str>, filter: &IndexFilter) -> Surroundings {
         self.inner.follower.table(Collection::SessionRag, |table| {
             let visible = table.visible(filter);
             let stands: Vec<(PointId, Stand)> = candidates
                 .keys()
                 .filter_map(|id| Some((*id, table.stand(table.place(*id, &visible)?)?)))
                 .collect();
-            let sources: BTreeSet<(u32, u32)> = stands.iter().map(|(_, (source, _))| *source).collect();
+            let sources: BTreeSet<Source> = stands.iter().map(|(_, (source, _))| *source).collect();
             let by_stand: HashMap<Stand, PointId> = table
                 .stands(&visible)
                 .filter(|(_, (source, _))| sources.contains(source))
                 .map(|(id, stand)| (stand, id))
                 .collect();
-            let mut places = Places::new();
+            let mut found = Surroundings::default();
             for (id, (source, ordinal)) in stands {
-                let beside: Vec<PointId> = [ordinal.checked_sub(1), ordinal.checked_add(1)]
-                    .into_iter()
-                    .flatten()
-                    .filter_map(|ordinal| by_stand.get(&(source, ordinal)).copied())
+                let around: Vec<(PointId, f32)> = (1..)
+                    .zip(NEIGHBOURS)
+                    .flat_map(|(distance, share)| {
+                        [ordinal.checked_sub(distance), ordinal.checked_add(distance)]
+                            .into_iter()
+                            .flatten()
+                            .map(move |ordinal| (ordinal, share))
+                    })
+                    .filter_map(|(ordinal, share)| Some((*by_stand.get(&(source, ordinal))?, share)))
                     .collect();
-                for neighbour in &beside {
-                    places.entry(*neighbour).or_insert(Place {
+                for (neighbour, _) in &around {
+                    found.places.entry(*neighbour).or_insert(Place {
                         source,
-                        beside: Vec::new(),
+                        around: Vec::new(),
                     });
                 }
-                places.insert(id, Place { source, beside });
+                found.places.insert(id, Place { source, around });
             }
-            places
+            // A source alone cannot be told from others.
+            if let Some(query) = query.filter(|_| sources.len() > 1) {
+                found.source_words = table.source_words(query, &visible);
+            }
+            found
         })
     }
 }
 
-/// Scores with what neighbours and sources add.
-fn with_surroundings(fused: &Scores, places: &Places) -> Scores {
-    let priors = priors(fused, places);
-    let mut sums = Scores::new();
-    for (id, score) in fused {
-        *sums.entry(*id).or_default() += score;
-        for neighbour in places.get(id).into_iter().flat_map(|place| &place.beside) {
-            *sums.entry(*neighbour).or_default() += NEIGHBOUR * score;
+impl Surroundings {
+    /// Scores with what neighbours and sources add.
+    fn added_to(&self, fused: &Scores) -> Scores {
+        let mut sums = Scores::new();
+        for (id, score) in fused {
+            *sums.entry(*id).or_default() += score;
+            for (neighbour, share) in self.places.get(id).into_iter().flat_map(|place| &place.around) {
+                *sums.entry(*neighbour).or_default() += share * score;
+            }
         }
-    }
-    for (id, sum) in &mut sums {
-        if let Some(place) = places.get(id) {
-            *sum += SOURCE * priors.get(&place.source).copied().unwrap_or(0.0);
+        let mut words = self.source_words.clone();
+        to_its_most(&mut words);
+        let priors = self.priors(fused);
+        for (id, sum) in &mut sums {
+            if let Some(place) = self.places.get(id) {
+                let of_source =
+                    |scores: &BTreeMap<Source, f32>| scores.get(&place.source).copied().unwrap_or(0.0);
+                *sum += SOURCE * of_source(&priors) + SOURCE_WORDS * of_source(&words);
+            }
         }
+        normalise(&mut sums);
+        sums
     }
-    normalise(&mut sums);
-    sums
+
+    /// For each source the mean of its best chunks, from 0 to 1.
+    fn priors(&self, fused: &Scores) -> BTreeMap<Source, f32> {
+        let mut by_source: BTreeMap<Source, Vec<f32>> = BTreeMap::new();
+        for (id, score) in fused {
+            if let Some(place) = self.places.get(id) {
+                by_source.entry(place.source).or_default().push(*score);
+            }
+        }
+        let mut priors: BTreeMap<Source, f32> = by_source
+            .into_iter()
+            .map(|(source, mut scores)| {
+                scores.sort_unstable_by(|a, b| b.total_cmp(a));
+                #[expect(clippy::cast_precision_loss, reason = "three")]
+                let mean = scores.iter().take(BEST).sum::<f32>() / BEST as f32;
+                (source, mean)
+            })
+            .collect();
+        to_its_most(&mut priors);
+        priors
+    }
 }
 
-/// For each source the mean of its best chunks, from 0 to 1.
-fn priors(fused: &Scores, places: &Places) -> BTreeMap<(u32, u32), f32> {
-    let mut by_source: BTreeMap<(u32, u32), Vec<f32>> = BTreeMap::new();
-    for (id, score) in fused {
-        if let Some(place) = places.get(id) {
-            by_source.entry(place.source).or_default().push(*score);
-        }
-    }
-    let mut priors: BTreeMap<_, f32> = by_source
-        .into_iter()
-        .map(|(source, mut scores)| {
-            scores.sort_unstable_by(|a, b| b.total_cmp(a));
-            #[expect(clippy::cast_precision_loss, reason = "three")]
-            let mean = scores.iter().take(BEST).sum::<f32>() / BEST as f32;
-            (source, mean)
-        })
-        .collect();
-    let most = priors.values().copied().fold(0.0, f32::max);
+/// Scores from 0 to 1, the greatest of which is 1.
+fn to_its_most(scores: &mut BTreeMap<Source, f32>) {
+    let most = scores.values().copied().fold(0.0, f32::max);
     if most > 0.0 {
-        priors.values_mut().for_each(|prior| *prior /= most);
+        scores.values_mut().for_each(|score| *score /= most);
     }
-    priors
 }

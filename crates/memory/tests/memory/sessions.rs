@@ -4,8 +4,8 @@ use crate::common::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tidegate_memory::{
-    EmbedWork, Embedder, EmbedderError, Embedding, HashedEmbedder, Memory, MemoryError, Passages, Saved,
-    SavedPiece, Scope, SessionSearch, SessionSearchResult,
+    EmbedWork, Embedder, EmbedderError, Embedding, HashedEmbedder, Memory, MemoryError, MemorySettings, Mode,
+    Passages, Saved, SavedPiece, Scope, SessionSearch, SessionSearchResult,
 };
 use tidegate_policy::{Classification, Label, SourceId};
 use tidegate_store::{MemoryRecords, ModelRecord, Records};
@@ -200,6 +200,76 @@ async fn hits_come_with_their_neighbours_as_one_passage() {
     let found = find(&memory, &ada(), search).await;
     assert_eq!(found.passages.len(), 1, "neighbours are merged");
     assert_eq!(found.passages[0].text, sentences.trim_end());
+}
+
+#[tokio::test]
+async fn what_stands_around_a_chunk_tells_whether_it_is_what_was_asked_for() {
+    // The same answer stands in both sources: behind the question, and in a source that is about it as a whole.
+    let settings = MemorySettings {
+        mode: Mode::Lexical,
+        ..MemorySettings::default()
+    };
+    let talks = [
+        (
+            "two chunks behind what is asked",
+            [
+                "Which ferry goes to the island?",
+                "Let me see.",
+                "It leaves at seven.",
+                "The soup is hot.",
+            ],
+            [
+                "The soup is hot.",
+                "Let me see.",
+                "It leaves at seven.",
+                "Which ferry goes to the island?",
+            ],
+            "which ferry to the island leaves",
+        ),
+        (
+            "in a source with the other words far away",
+            [
+                "The harbour was painted.",
+                "Let me see.",
+                "Well, yes.",
+                "It leaves at seven.",
+            ],
+            [
+                "The kitchen was painted.",
+                "Let me see.",
+                "Well, yes.",
+                "It leaves at seven.",
+            ],
+            "what leaves the harbour",
+        ),
+    ];
+    for (what, right, wrong, query) in talks {
+        for names in [["a", "b"], ["b", "a"]] {
+            let memory = hashed().settings(settings.clone()).open().await.unwrap();
+            for (name, talk) in names.into_iter().zip([right, wrong]) {
+                let piece = |text: &str| SavedPiece {
+                    text: text.to_owned(),
+                    context: String::new(),
+                    time_ms: Some(0),
+                };
+                let pieces = Passages::Pieces(talk.map(piece).to_vec());
+                memory
+                    .save_session_context(&ada(), &name.into(), pieces, EmbedWork::default())
+                    .await
+                    .unwrap();
+            }
+            let found = find(&memory, &ada(), SessionSearch::new(query)).await;
+            let with_answer = found
+                .passages
+                .iter()
+                .find(|passage| passage.text.contains("It leaves at seven."));
+            assert_eq!(
+                with_answer.unwrap().key.source.as_str(),
+                names[0],
+                "{what}: {found:?}"
+            );
+        }
+    }
 }
 
 #[tokio::test]
