@@ -15,4 +15,4 @@ pub(crate) use follower::Follower;
 pub use point::{IndexFilter, IndexPoint, PointPayload, lexical_vector};
 pub(crate) use point::{chunk_text, memory_text, with_words};
 pub(crate) use question::Question;
-pub(crate) use table::Stand;
+pub(crate) use table::{Source, Stand};

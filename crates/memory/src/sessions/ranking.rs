@@ -1,7 +1,7 @@
 //! Which chunks answer best.
 
 use crate::fusion::{Scores, normalise};
-use crate::index::{IndexFilter, Stand};
+use crate::index::{IndexFilter, Source, Stand};
 use crate::{Embedding, Memory, MemoryError};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tidegate_policy::Label;
@@ -21,7 +21,7 @@ const CANDIDATES: usize = 100;
 
 /// Where a chunk stands: in which source, and which chunks stand beside it.
 struct Place {
-    source: (u32, u32),
+    source: Source,
     beside: Vec<PointId>,
 }
 
@@ -68,7 +68,7 @@ impl Memory {
                 .keys()
                 .filter_map(|id| Some((*id, table.stand(table.place(*id, &visible)?)?)))
                 .collect();
-            let sources: BTreeSet<(u32, u32)> = stands.iter().map(|(_, (source, _))| *source).collect();
+            let sources: BTreeSet<Source> = stands.iter().map(|(_, (source, _))| *source).collect();
             let by_stand: HashMap<Stand, PointId> = table
                 .stands(&visible)
                 .filter(|(_, (source, _))| sources.contains(source))
@@ -114,8 +114,8 @@ fn with_surroundings(fused: &Scores, places: &Places) -> Scores {
 }
 
 /// For each source the mean of its best chunks, from 0 to 1.
-fn priors(fused: &Scores, places: &Places) -> BTreeMap<(u32, u32), f32> {
-    let mut by_source: BTreeMap<(u32, u32), Vec<f32>> = BTreeMap::new();
+fn priors(fused: &Scores, places: &Places) -> BTreeMap<Source, f32> {
+    let mut by_source: BTreeMap<Source, Vec<f32>> = BTreeMap::new();
     for (id, score) in fused {
         if let Some(place) = places.get(id) {
             by_source.entry(place.source).or_default().push(*score);
