@@ -2,8 +2,9 @@
 //! a turn, not on searches, indexes, counts, scores, merges, errors, nor on what a remote embedder is sent.
 //!
 //! Which memories there are, how many, what they say, and what the sessions above the observer do with theirs is
-//! chance above the observer's level. The session texts are left out here: their search tells ids of sessions, which are
-//! random; `tidegate-memory` tests that for itself.
+//! chance above the observer's level. The session texts of the sessions that take turns are left out here: their search
+//! tells ids of sessions, which are random. Beside them, contexts of all labels save, search, list and delete sources of
+//! the same few names in one conversation.
 //!
 //! With `recall = "escalate"` a session rises to the highest label that was looked at, and whoever sees that it rose
 //! learns that something of that level is there: that is what was asked for. So at the beginning of each of these turns
@@ -15,17 +16,18 @@ use crate::run::{StoreKind, labelled, users};
 use crate::watched::{CancelPlan, Watched};
 use std::sync::{Arc, Mutex};
 use tidegate_memory::{
-    EmbedWork, Embedder, EmbedderError, Embedding, HashedEmbedder, Memory, NewMemory, Recall, Scope,
+    EmbedWork, Embedder, EmbedderError, Embedding, HashedEmbedder, Memory, NewMemory, Passages, Recall,
+    Scope, SessionSearch,
 };
 use tidegate_message::{ModelId, ProviderId, Tier};
 use tidegate_policy::Classification::{self, Confidential, Internal, Public, Restricted};
-use tidegate_policy::{Integrity, Label, UserId};
+use tidegate_policy::{Integrity, Label, SourceId, UserId};
 use tidegate_runtime::config::Configuration;
 use tidegate_runtime::{Runtime, SessionRequest, TurnOptions, Which};
 use tidegate_store::{
     BoxFuture, Change, ChunkQuery, ChunkRecord, Durability, Item, MemoryQuery, MemoryRecord, MemoryRecords,
     MemoryStore, MemoryVersion, ModelRecord, PointId, RecordWrite, Records, RecordsCommit, RecordsStatistics,
-    ResourceRecord, SourceQuery, SourceRecord, SqliteStore, Store, StoreError, UnstagedQuery,
+    ResourceRecord, SourceKey, SourceQuery, SourceRecord, SqliteStore, Store, StoreError, UnstagedQuery,
 };
 use tidegate_testing::HashingModel;
 use tidegate_tools::{Cancel, NeverCancelled};
@@ -55,6 +57,80 @@ enum Mutant {
     LabelsForgotten,
     /// The remote embedder is believed to be cleared for everything.
     EmbedderNotJudged,
+    /// A source replaces those of its name, whatever their labels.
+    LabelNotInKey,
+}
+
+/// Records in which there is one source of a name.
+struct OneOfAName(Arc<dyn Records>);
+
+impl OneOfAName {
+    /// Before a source is written, those of its name at other labels go.
+    fn replacing(writes: Vec<RecordWrite>) -> Vec<RecordWrite> {
+        let others = |key: SourceKey| {
+            let labels = Classification::ALL
+                .into_iter()
+                .flat_map(|level| [Label::trusted(level), Label::untrusted(level)]);
+            labels
+                .filter(move |label| *label != key.label)
+                .map(move |label| RecordWrite::DeleteSource(SourceKey { label, ..key.clone() }))
+        };
+        let replaced: Vec<RecordWrite> = writes
+            .iter()
+            .filter_map(|write| match write {
+                RecordWrite::ReplaceSource { source, .. } => Some(source.key.clone()),
+                _ => None,
+            })
+            .flat_map(others)
+            .collect();
+        writes.into_iter().chain(replaced).collect()
+    }
+}
+
+impl Records for OneOfAName {
+    fn write(&self, writes: Vec<RecordWrite>) -> BoxFuture<'_, Result<RecordsCommit, StoreError>> {
+        self.0.write(Self::replacing(writes))
+    }
+
+    fn memories(&self, query: MemoryQuery) -> BoxFuture<'_, Result<Vec<MemoryRecord>, StoreError>> {
+        self.0.memories(query)
+    }
+
+    fn history(&self, id: PointId) -> BoxFuture<'_, Result<Vec<MemoryVersion>, StoreError>> {
+        self.0.history(id)
+    }
+
+    fn chunks(&self, query: ChunkQuery) -> BoxFuture<'_, Result<Vec<ChunkRecord>, StoreError>> {
+        self.0.chunks(query)
+    }
+
+    fn memory_sources(&self, query: SourceQuery) -> BoxFuture<'_, Result<Vec<SourceRecord>, StoreError>> {
+        self.0.memory_sources(query)
+    }
+
+    fn resources(&self, query: SourceQuery) -> BoxFuture<'_, Result<Vec<ResourceRecord>, StoreError>> {
+        self.0.resources(query)
+    }
+
+    fn model(&self) -> BoxFuture<'_, Result<Option<ModelRecord>, StoreError>> {
+        self.0.model()
+    }
+
+    fn unstaged(&self, query: UnstagedQuery) -> BoxFuture<'_, Result<Vec<Item>, StoreError>> {
+        self.0.unstaged(query)
+    }
+
+    fn mark<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
+        self.0.mark(name)
+    }
+
+    fn changes(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Change>, StoreError>> {
+        self.0.changes(after, limit)
+    }
+
+    fn statistics(&self) -> BoxFuture<'_, Result<RecordsStatistics, StoreError>> {
+        self.0.statistics()
+    }
 }
 
 /// An embedder at a place of level INTERNAL, and what it was sent.
@@ -218,6 +294,47 @@ async fn fill(memory: &Memory, inputs: Inputs) {
     }
 }
 
+/// What contexts of all labels do with sources of the same names in one conversation. Those above the observer do what
+/// chance has them do; those up to it do the same, and are to be told the same.
+async fn save_and_search(memory: &Memory, inputs: Inputs, seen: &mut Projection) {
+    for round in 0..4 {
+        for level in [Restricted, Public, Confidential, Internal] {
+            for integrity in [Integrity::Trusted, Integrity::Untrusted] {
+                let label = Label::new(level, integrity);
+                let scope = Scope {
+                    chat: "shared".into(),
+                    clearance: level,
+                    ..before("vera", label)
+                };
+                let name = format!("sources {round} {label}");
+                let mut chance = inputs.chance(level, &name);
+                let source = SourceId::from(["notes", "plan"][chance.usize(..2)]);
+                let told = match chance.u8(..8) {
+                    0..4 => {
+                        let text = Passages::Text(inputs.text(level, &name));
+                        let saved = memory.save_session_context(&scope, &source, text, EmbedWork::default());
+                        format!("{:?}", saved.await.unwrap())
+                    }
+                    4 => format!("{:?}", memory.delete_session_source(&scope, &source).await),
+                    5 => format!("{:?}", memory.delete_session_sources(&scope).await.unwrap()),
+                    6 => format!(
+                        "{:?}",
+                        memory.session_sources(&scope, chance.bool()).await.unwrap()
+                    ),
+                    _ => {
+                        let mut search = SessionSearch::new("main a note ann");
+                        search.source = chance.bool().then_some(source);
+                        format!("{:?}", memory.search_session_context(&scope, search).await)
+                    }
+                };
+                if level.can_flow_to(inputs.observer) {
+                    seen.add("sources", [format!("{name}: {told}")]);
+                }
+            }
+        }
+    }
+}
+
 async fn run(inputs: Inputs, kind: StoreKind, mutant: Option<Mutant>) -> Projection {
     let folder = tempfile::tempdir().unwrap();
     let (store, records): (Arc<dyn Store>, Arc<dyn Records>) = match kind {
@@ -230,6 +347,7 @@ async fn run(inputs: Inputs, kind: StoreKind, mutant: Option<Mutant>) -> Project
     };
     let used: Arc<dyn Records> = match mutant {
         Some(Mutant::LabelsForgotten) => Arc::new(Unlabelled(Arc::clone(&records))),
+        Some(Mutant::LabelNotInKey) => Arc::new(OneOfAName(Arc::clone(&records))),
         _ => Arc::clone(&records),
     };
     let embedded = Arc::new(Mutex::new(Vec::new()));
@@ -254,10 +372,11 @@ async fn run(inputs: Inputs, kind: StoreKind, mutant: Option<Mutant>) -> Project
         .await
         .unwrap();
     fill(&memory, inputs).await;
+    let mut seen = Projection::default();
+    save_and_search(&memory, inputs, &mut seen).await;
     let received = Arc::new(Mutex::new(Vec::new()));
     let runtime = build(inputs, store.clone(), memory, configuration, &received);
 
-    let mut seen = Projection::default();
     for (number, (session, user, level)) in TURNS.into_iter().enumerate() {
         if recall == Recall::Escalate {
             keep(runtime.memory().unwrap(), inputs, user).await;
@@ -322,6 +441,26 @@ async fn add_memories(seen: &mut Projection, records: &dyn Records, level: Class
         let history: Vec<String> = history.into_iter().map(|version| version.fact).collect();
         seen.add("memories", [format!("{row} {history:?}")]);
     }
+    let query = SourceQuery {
+        chat: Some("shared".into()),
+        ..SourceQuery::default()
+    };
+    let sources = records.memory_sources(query).await.unwrap();
+    let seen_sources = sources
+        .into_iter()
+        .filter(|source| source.key.label.can_flow_to(level));
+    seen.add("sources", seen_sources.map(|source| format!("{source:?}")));
+    let query = ChunkQuery {
+        chat: Some("shared".into()),
+        ..ChunkQuery::default()
+    };
+    let chunks = records.chunks(query).await.unwrap();
+    let seen_chunks = chunks
+        .into_iter()
+        .filter(|chunk| chunk.key.label.can_flow_to(level));
+    let rows =
+        seen_chunks.map(|chunk| format!("{} {:?} {} {:?}", chunk.id, chunk.key, chunk.ordinal, chunk.text));
+    seen.add("sources", rows);
 }
 
 fn build(
@@ -408,7 +547,7 @@ fn the_same_memories_make_the_same_run_in_which_they_are_written_recalled_and_fo
         recalled += one.count("memory.recalled");
     }
     for kind in [
-        "answer", "embedded", "entries", "events", "memories", "requests", "session",
+        "answer", "embedded", "entries", "events", "memories", "requests", "session", "sources",
     ] {
         assert!(kinds.contains(kind), "{kind} {kinds:?}");
     }
@@ -433,7 +572,11 @@ fn memories_above_an_observer_have_no_influence_on_what_it_sees() {
 
 #[test]
 fn each_missing_protection_of_the_memories_is_noticed() {
-    for mutant in [Mutant::LabelsForgotten, Mutant::EmbedderNotJudged] {
+    for mutant in [
+        Mutant::LabelsForgotten,
+        Mutant::EmbedderNotJudged,
+        Mutant::LabelNotInKey,
+    ] {
         let found = (0..TRIES).find_map(|seed| {
             [Public, Internal, Confidential]
                 .into_iter()

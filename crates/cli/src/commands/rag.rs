@@ -70,7 +70,7 @@ impl<'a> ShownSource<'a> {
             source_id: &source.key.source,
             session: &source.key.chat,
             name,
-            label: source.label,
+            label: source.key.label,
             saved: super::time(source.saved_ms),
             characters: source.characters,
             chunks: source.chunks,
@@ -130,18 +130,23 @@ async fn delete(global: &Global, args: &RagDeleteArgs) -> anyhow::Result<()> {
     let deleted = deleted.map_err(|error| known_source(error, &args.session))?;
     owner.memory.flush().await?;
     if global.json {
-        return output::json(&serde_json::json!({ "source_id": args.source, "deleted": deleted.sources }));
+        return output::json(&serde_json::json!({
+            "source_id": args.source,
+            "deleted": deleted.deleted.len(),
+            "labels": deleted.deleted,
+        }));
     }
-    output::line(&format!("deleted {source} · {}", deleted.label))
+    for label in deleted.deleted {
+        output::line(&format!("deleted {source} · {label}"))?;
+    }
+    Ok(())
 }
 
 async fn purge(global: &Global, args: &RagPurgeArgs) -> anyhow::Result<()> {
     let owner = memory::open(global).await?;
     let session = session(&owner, &args.session).await?;
-    let deleted = owner
-        .memory
-        .purge_session(&owner.user, &session.to_string())
-        .await?;
+    let scope = owner.scope_in(session, Label::BOTTOM);
+    let deleted = owner.memory.delete_session_sources(&scope).await?;
     owner.memory.flush().await?;
     if global.json {
         return output::json(&serde_json::json!({ "session": session, "deleted": deleted }));

@@ -84,7 +84,7 @@ impl IndexPoint {
             Item::Chunk(chunk) => PointPayload {
                 user: chunk.key.user.clone(),
                 chat: Arc::clone(&chunk.key.chat),
-                label: chunk.label,
+                label: chunk.key.label,
                 source: Some(chunk.key.source.clone()),
                 ordinal: Some(chunk.ordinal),
                 memory_id: None,

@@ -41,15 +41,17 @@ struct Row {
     label: u8,
 }
 
-/// The source of a chunk: its conversation and name, as numbers of this table.
-pub(crate) type Source = (u32, u32);
+/// The source of a chunk: its conversation and name, as numbers of this table, and its label. Those of one name at two
+/// labels are two.
+pub(crate) type Source = (u32, u32, u8);
 
 /// Of a chunk: its source, and its place in it.
 pub(crate) type Stand = (Source, u32);
 
 impl Row {
     fn stand(&self) -> Option<Stand> {
-        (self.source != NONE && self.ordinal != NONE).then_some(((self.chat, self.source), self.ordinal))
+        (self.source != NONE && self.ordinal != NONE)
+            .then_some(((self.chat, self.source, self.label), self.ordinal))
     }
 }
 

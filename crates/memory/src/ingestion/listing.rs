@@ -67,7 +67,7 @@ pub fn smart_context(resource: &ResourceRecord) -> SmartContext {
         mime_type: resource.mime_type.clone(),
         mode: state_name(&resource.state).to_owned(),
         source_id: resource.key.source.clone(),
-        label: resource.label,
+        label: resource.key.label,
         summary: resource.summary.clone(),
         why: match &resource.state {
             ResourceState::Failed { why } => Some(why.clone()),
@@ -99,11 +99,12 @@ impl Memory {
             user: Some(scope.user.clone()),
             chat: Some(Arc::clone(&scope.chat)),
             source: listing.source,
+            label: None,
         };
         let visible = scope.visible(self.inner.settings.recall);
         let mut resources = self.inner.records.resources(query).await?;
         resources.retain(|resource| {
-            visible.contains(&resource.label)
+            visible.contains(&resource.key.label)
                 && listing
                     .state
                     .as_ref()
@@ -114,7 +115,7 @@ impl Memory {
                 .cmp(&a.created_ms)
                 .then_with(|| b.key.source.cmp(&a.key.source))
         });
-        let label = Label::join_all(resources.iter().map(|resource| resource.label));
+        let label = Label::join_all(resources.iter().map(|resource| resource.key.label));
         let total = resources.len();
         resources.truncate(listing.limit);
         Ok(Resources {

@@ -49,6 +49,7 @@ impl Memory {
                 user: Some(key.user.clone()),
                 chat: Some(Arc::clone(&key.chat)),
                 source: Some(key.source.clone()),
+                label: Some(key.label),
                 ordinals: Some(0..u32::try_from(BEST).unwrap_or(u32::MAX)),
                 ..ChunkQuery::default()
             };
@@ -68,7 +69,7 @@ impl Memory {
         let chunks = self.inner.records.chunks(query).await?;
         let material: Vec<String> = chunks
             .iter()
-            .filter(|chunk| chunk.label == scope.label)
+            .filter(|chunk| chunk.key.label == scope.label)
             .map(|chunk| {
                 format!(
                     "<part lines=\"{}-{}\">\n{}\n</part>",

@@ -86,7 +86,7 @@ impl Memory {
         crate::bounds("limit", search.limit, 100)?;
         let visible = scope.visible(self.inner.settings.recall);
         if let Some(source) = &search.source {
-            self.visible_source(scope, source, &visible).await?;
+            self.visible_sources(scope, source, &visible).await?;
         }
         self.inner.follower.catch_up().await?;
         let embedding = self
@@ -165,14 +165,14 @@ impl Memory {
                 user: Some(key.user.clone()),
                 chat: Some(Arc::clone(&key.chat)),
                 source: Some(key.source.clone()),
+                label: Some(key.label),
                 ordinals: Some(*first..last.saturating_add(1)),
                 ..ChunkQuery::default()
             };
             let around = self.inner.records.chunks(query).await?;
-            // It may have been replaced meanwhile, by one of another label.
-            let around = around
-                .into_iter()
-                .filter(|chunk| ordinals.contains(&chunk.ordinal) && filter.labels.contains(&chunk.label));
+            let around = around.into_iter().filter(|chunk| {
+                ordinals.contains(&chunk.ordinal) && filter.labels.contains(&chunk.key.label)
+            });
             passages.extend(runs(around.collect(), &scores));
         }
         passages.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.key.cmp(&b.key)));
@@ -193,11 +193,11 @@ fn runs(chunks: Vec<ChunkRecord>, scores: &BTreeMap<PointId, f32>) -> Vec<Passag
             }
             _ => {
                 let passage = Passage {
+                    label: chunk.key.label,
                     key: chunk.key,
                     text: chunk.text,
                     lines: chunk.lines,
                     characters: chunk.characters,
-                    label: chunk.label,
                     time_ms: chunk.time_ms,
                     score,
                 };
@@ -233,5 +233,4 @@ fn append(passage: &mut Passage, chunk: &ChunkRecord) {
     passage.text.extend(chunk.text.chars().skip(skipped));
     passage.lines.1 = passage.lines.1.max(chunk.lines.1);
     passage.characters.1 = passage.characters.1.max(chunk.characters.1);
-    passage.label = passage.label.join(chunk.label);
 }

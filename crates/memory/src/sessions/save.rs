@@ -6,7 +6,7 @@ use crate::text::language_of;
 use crate::{EmbedWork, EmbedderError, Memory, MemoryError, Scope};
 use std::sync::Arc;
 use tidegate_policy::{Label, SourceId};
-use tidegate_store::{ChunkRecord, RecordWrite, SourceKey, SourceRecord, Vectors};
+use tidegate_store::{ChunkRecord, RecordWrite, SourceKey, SourceQuery, SourceRecord, Vectors};
 use tidegate_tools::graphemes_within;
 use uuid::Uuid;
 
@@ -35,20 +35,24 @@ pub enum Passages {
 pub struct Saved {
     /// How many chunks.
     pub chunks: usize,
-    /// Whether it took the place of an earlier one.
+    /// Whether it took the place of an earlier one of the same label.
     pub replaced: bool,
+    /// The lower labels under which another text of this name stays: reading it would not change the scope's label, and
+    /// replacing it would be a write to its label.
+    pub beside: Vec<Label>,
     /// Whether it can be found by meaning too; else by its words alone, since the embedder may not see its label.
     pub embedded: bool,
 }
 
 impl Memory {
-    /// Saves `passages` as the source `source` of the scope's conversation, in place of an earlier one of that name:
-    /// all of it or nothing. It carries the scope's label. `work` hears how many chunks are embedded.
+    /// Saves `passages` as the source `source` of the scope's conversation, in place of an earlier one of that name and of
+    /// the scope's label, which it carries: all of it or nothing. One of that name at another label is another source: it
+    /// is neither replaced nor looked at, and what is told does not depend on one that may not be seen. `work` hears how
+    /// many chunks are embedded.
     ///
     /// # Errors
     /// [`MemoryError::Empty`]; [`MemoryError::FailedChunks`] if chunks cannot be embedded after several attempts;
-    /// [`MemoryError::Cancelled`]; [`MemoryError::WriteDown`] if the earlier one has a label into which this context may
-    /// not write; those of the records. Nothing was changed then.
+    /// [`MemoryError::Cancelled`]; those of the records. Nothing was changed then.
     pub async fn save_session_context(
         &self,
         scope: &Scope,
@@ -63,31 +67,21 @@ impl Memory {
             user: scope.user.clone(),
             chat: Arc::clone(&scope.chat),
             source: source.clone(),
+            label: scope.label,
         };
-        let earlier = self.source(&key).await?;
-        if let Some(earlier) = &earlier
-            && !scope.label.is_within(earlier.label)
-        {
-            return Err(MemoryError::WriteDown {
-                memory_id: source.as_str().to_owned(),
-                item: earlier.label,
-                writer: scope.label,
-            });
-        }
-        // What stands in a source of a higher label was replaced by one that knows nothing of it; still its name is
-        // not lowered.
-        let label = earlier
-            .as_ref()
-            .map_or(scope.label, |earlier| earlier.label.join(scope.label));
+        let label = scope.label;
+        let replaced = self.source(&key).await?.is_some();
+        let visible = scope.visible(self.inner.settings.recall);
+        let mut beside: Vec<Label> = self.named_sources(scope, source).await?;
+        beside.retain(|other| *other != label && other.is_within(label) && visible.contains(other));
         let now_ms = self.now_ms();
         let whole = whole_text(&passages);
-        let mut chunks = self.chunks_of(&key, passages, label, now_ms)?;
+        let mut chunks = self.chunks_of(&key, passages, now_ms)?;
         if chunks.is_empty() {
             return Err(MemoryError::Empty { what: "text" });
         }
         let embedded = self.embed_chunks(&mut chunks, source, label, work).await?;
         let saved = SourceRecord {
-            label,
             saved_ms: now_ms,
             characters: whole.chars().count() as u64,
             chunks: 0,
@@ -103,7 +97,8 @@ impl Memory {
         .await?;
         Ok(Saved {
             chunks: count,
-            replaced: earlier.is_some(),
+            replaced,
+            beside,
             embedded,
         })
     }
@@ -112,7 +107,6 @@ impl Memory {
         &self,
         key: &SourceKey,
         passages: Passages,
-        label: Label,
         now_ms: i64,
     ) -> Result<Vec<ChunkRecord>, MemoryError> {
         let cut = match passages {
@@ -174,7 +168,6 @@ impl Memory {
                 lines: piece.lines,
                 characters: piece.characters,
                 time_ms: time_ms.unwrap_or(now_ms),
-                label,
                 vectors: None,
                 sequence: 0,
             })
@@ -250,12 +243,14 @@ impl Memory {
     }
 
     pub(crate) async fn source(&self, key: &SourceKey) -> Result<Option<SourceRecord>, MemoryError> {
-        let query = tidegate_store::SourceQuery {
-            user: Some(key.user.clone()),
-            chat: Some(Arc::clone(&key.chat)),
-            source: Some(key.source.clone()),
-        };
+        let query = SourceQuery::one(key);
         Ok(self.inner.records.memory_sources(query).await?.pop())
+    }
+
+    /// The labels of all sources of this name in the scope's conversation, also of those that it may not see.
+    async fn named_sources(&self, scope: &Scope, source: &SourceId) -> Result<Vec<Label>, MemoryError> {
+        let found = self.inner.records.memory_sources(named(scope, source)).await?;
+        Ok(found.into_iter().map(|source| source.key.label).collect())
     }
 }
 
@@ -276,10 +271,26 @@ fn whole_text(passages: &Passages) -> String {
     }
 }
 
-/// The same chunk of the same source has the same id for ever.
+/// All sources of this name in the scope's conversation, of whatever label.
+pub(super) fn named(scope: &Scope, source: &SourceId) -> SourceQuery {
+    SourceQuery {
+        user: Some(scope.user.clone()),
+        chat: Some(Arc::clone(&scope.chat)),
+        source: Some(source.clone()),
+        label: None,
+    }
+}
+
+/// The same chunk of the same source has the same id for ever. That of another label is another one.
 fn chunk_id(key: &SourceKey, ordinal: u32) -> Uuid {
     crate::ids::uuid_of(&serde_json::json!([
-        "chunk", key.user, *key.chat, key.source, ordinal
+        "chunk",
+        key.user,
+        *key.chat,
+        key.label.classification,
+        key.label.integrity,
+        key.source,
+        ordinal
     ]))
 }
 

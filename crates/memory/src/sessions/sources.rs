@@ -1,7 +1,9 @@
 //! Sources: what there is, and forgetting it.
 
+use super::save::named;
 use crate::settings::Scope;
 use crate::{Memory, MemoryError};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tidegate_policy::{Label, SourceId, UserId};
 use tidegate_store::{RecordWrite, RecordsCommit, SourceKey, SourceQuery, SourceRecord};
@@ -16,11 +18,13 @@ pub struct SourceListing {
 }
 
 /// What was deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deleted {
-    /// How many sources.
-    pub sources: usize,
-    /// The label of what is known from it.
+    /// The labels under which there was such a source and is none any more.
+    pub deleted: Vec<Label>,
+    /// The labels under which there still is one, since the scope may not write into them.
+    pub kept: Vec<Label>,
+    /// The join of these labels.
     pub label: Label,
 }
 
@@ -34,39 +38,71 @@ impl Memory {
             user: Some(scope.user.clone()),
             chat: (!global).then(|| Arc::clone(&scope.chat)),
             source: None,
+            label: None,
         };
         let visible = scope.visible(self.inner.settings.recall);
         let mut sources = self.inner.records.memory_sources(query).await?;
-        sources.retain(|source| visible.contains(&source.label));
+        sources.retain(|source| visible.contains(&source.key.label));
         sources.sort_by(|a, b| b.saved_ms.cmp(&a.saved_ms).then_with(|| a.key.cmp(&b.key)));
-        let label = Label::join_all(sources.iter().map(|source| source.label));
+        let label = Label::join_all(sources.iter().map(|source| source.key.label));
         Ok(SourceListing { sources, label })
     }
 
-    /// Deletes a source of the scope's conversation with all its chunks, for good.
+    /// Deletes the sources of that name of the scope's conversation that the scope may see and into whose label it may
+    /// write, with all their chunks, for good. One that may not be seen is not touched, and nothing tells of it.
     ///
     /// # Errors
     /// [`MemoryError::UnknownSource`] for one that is not there, belongs to another session, or may not be seen: the
-    /// answer is the same. [`MemoryError::WriteDown`] for one that may be seen and not changed from here.
+    /// answer is the same. [`MemoryError::WriteDown`] if there are some and none may be deleted from here.
     pub async fn delete_session_source(
         &self,
         scope: &Scope,
         source: &SourceId,
     ) -> Result<Deleted, MemoryError> {
         let visible = scope.visible(self.inner.settings.recall);
-        let found = self.visible_source(scope, source, &visible).await?;
-        if !scope.label.is_within(found.label) {
+        let found = self.visible_sources(scope, source, &visible).await?;
+        let (own, kept): (Vec<SourceKey>, Vec<SourceKey>) = found
+            .into_iter()
+            .partition(|key| scope.label.is_within(key.label));
+        if let (true, Some(first)) = (own.is_empty(), kept.first()) {
             return Err(MemoryError::WriteDown {
                 memory_id: source.as_str().to_owned(),
-                item: found.label,
+                item: first.label,
                 writer: scope.label,
             });
         }
-        self.commit(vec![RecordWrite::DeleteSource(found.key)]).await?;
-        Ok(Deleted {
-            sources: 1,
-            label: found.label,
-        })
+        let labels = |keys: &[SourceKey]| keys.iter().map(|key| key.label).collect::<Vec<_>>();
+        let (deleted, kept) = (labels(&own), labels(&kept));
+        self.commit(own.into_iter().map(RecordWrite::DeleteSource).collect())
+            .await?;
+        let label = Label::join_all(deleted.iter().chain(&kept).copied());
+        Ok(Deleted { deleted, kept, label })
+    }
+
+    /// Deletes all sources and resources of the scope's conversation that the scope may see and into whose label it may
+    /// write. Others are not touched, and the number, which is given, does not tell of them.
+    ///
+    /// # Errors
+    /// Those of the records.
+    pub async fn delete_session_sources(&self, scope: &Scope) -> Result<usize, MemoryError> {
+        let query = SourceQuery {
+            user: Some(scope.user.clone()),
+            chat: Some(Arc::clone(&scope.chat)),
+            ..SourceQuery::default()
+        };
+        let visible = scope.visible(self.inner.settings.recall);
+        let sources = self.inner.records.memory_sources(query.clone()).await?;
+        let resources = self.inner.records.resources(query).await?;
+        let keys: BTreeSet<SourceKey> = sources
+            .into_iter()
+            .map(|source| source.key)
+            .chain(resources.into_iter().map(|resource| resource.key))
+            .filter(|key| visible.contains(&key.label) && scope.label.is_within(key.label))
+            .collect();
+        let count = keys.len();
+        self.commit(keys.into_iter().map(RecordWrite::DeleteSource).collect())
+            .await?;
+        Ok(count)
     }
 
     /// Deletes everything of a conversation: it was reset, deleted, or idle too long. Exactly that: all its sources,
@@ -108,24 +144,22 @@ impl Memory {
             .collect())
     }
 
-    /// The source, if it is there and may be seen.
-    pub(crate) async fn visible_source(
+    /// The sources of this name that are there and may be seen: at least one, the highest label first.
+    pub(crate) async fn visible_sources(
         &self,
         scope: &Scope,
         source: &SourceId,
         visible: &[Label],
-    ) -> Result<SourceRecord, MemoryError> {
-        let key = SourceKey {
-            user: scope.user.clone(),
-            chat: Arc::clone(&scope.chat),
-            source: source.clone(),
-        };
-        let found = self
-            .source(&key)
-            .await?
-            .filter(|found| visible.contains(&found.label));
-        found.ok_or_else(|| MemoryError::UnknownSource {
-            source_id: source.as_str().to_owned(),
-        })
+    ) -> Result<Vec<SourceKey>, MemoryError> {
+        let found = self.inner.records.memory_sources(named(scope, source)).await?;
+        let mut keys: Vec<SourceKey> = found.into_iter().map(|source| source.key).collect();
+        keys.retain(|key| visible.contains(&key.label));
+        keys.sort_by(|a, b| b.cmp(a));
+        if keys.is_empty() {
+            return Err(MemoryError::UnknownSource {
+                source_id: source.as_str().to_owned(),
+            });
+        }
+        Ok(keys)
     }
 }

@@ -57,7 +57,7 @@ fn told(resource: &ResourceRecord) -> Value {
         "mime_type": resource.mime_type,
         "bytes": resource.bytes,
         "state": state_name(&resource.state),
-        "label": resource.label.to_string(),
+        "label": resource.key.label.to_string(),
         "created_at": time(resource.created_ms),
         "changed_at": time(resource.changed_ms),
     });

@@ -64,6 +64,10 @@ pub(super) fn save(memory: &Memory, owner: &Arc<dyn SessionOwner>) -> Arc<dyn To
                 "chunks": saved.chunks,
                 "replaced": saved.replaced,
             });
+            if !saved.beside.is_empty() {
+                // What else is called so and can be read here stays: replacing it would be a write to its label.
+                add(&mut told, "also_saved_as", &saved.beside);
+            }
             if !saved.embedded {
                 note(
                     &mut told,
@@ -74,6 +78,13 @@ pub(super) fn save(memory: &Memory, owner: &Arc<dyn SessionOwner>) -> Arc<dyn To
         }
     };
     Arc::new(TypedTool::new("save_session_context", description, work).source(Label::BOTTOM))
+}
+
+fn add(told: &mut Value, field: &str, labels: &[Label]) {
+    if let Value::Object(fields) = told {
+        let labels: Vec<String> = labels.iter().map(Label::to_string).collect();
+        fields.insert(field.to_owned(), labels.into());
+    }
 }
 
 pub(super) fn search(memory: &Memory, owner: &Arc<dyn SessionOwner>) -> Arc<dyn Tool> {
@@ -157,7 +168,7 @@ async fn listed(
         .filter(|found| source.is_none_or(|source| *source == found.key.source))
         .filter(|found| period.holds(found.saved_ms))
         .collect();
-    let label = Label::join_all(sources.iter().map(|source| source.label));
+    let label = Label::join_all(sources.iter().map(|source| source.key.label));
     let told: Vec<Value> = sources
         .iter()
         .take(limit)
@@ -175,7 +186,7 @@ fn told_source(source: &SourceRecord, scope: &Scope) -> Value {
         "chunks": source.chunks,
         "tags": source.tags,
         "preview": source.preview,
-        "label": source.label.to_string(),
+        "label": source.key.label.to_string(),
     });
     if let (Value::Object(fields), false) = (&mut told, source.key.chat == scope.chat) {
         fields.insert("session".into(), (*source.key.chat).into());
@@ -195,7 +206,11 @@ pub(super) fn delete(memory: &Memory, owner: &Arc<dyn SessionOwner>) -> Arc<dyn 
                 .delete_session_source(&scope, &source)
                 .await
                 .map_err(failed)?;
-            let told = json!({ "deleted": source });
+            let mut told = json!({ "deleted": source });
+            if !deleted.kept.is_empty() {
+                // This session may not write to them.
+                add(&mut told, "kept", &deleted.kept);
+            }
             Ok(told.into_output()?.with_label(deleted.label))
         }
     };

@@ -120,11 +120,14 @@ async fn what_is_above_a_session_changes_nothing_that_is_told_in_it() {
                     let text = format!("the tide table {number} of {label}");
                     remember(&with_all, &at(label), named(&format!("t{number}"), &text)).await;
                     remember(&with_all, &at(label), named("tides", &text)).await;
-                    let source = format!("s{number} {label}").as_str().into();
-                    with_all
-                        .save_session_context(&at(label), &source, Passages::Text(text), EmbedWork::default())
-                        .await
-                        .unwrap();
+                    // Also under the name of the public one.
+                    for source in [format!("s{number} {label}"), "s".to_owned()] {
+                        let (source, text) = (source.as_str().into(), Passages::Text(text.clone()));
+                        with_all
+                            .save_session_context(&at(label), &source, text, EmbedWork::default())
+                            .await
+                            .unwrap();
+                    }
                 }
             }
         }
@@ -152,6 +155,25 @@ async fn what_is_above_a_session_changes_nothing_that_is_told_in_it() {
                 .await
                 .unwrap_err();
             assert!(matches!(error, MemoryError::UnknownSource { .. }));
+            let mut saved = Vec::new();
+            for source in ["s", "s0 RESTRICTED, TRUSTED"] {
+                let text = Passages::Text("the tide table once more".to_owned());
+                saved.push(
+                    memory
+                        .save_session_context(&public, &source.into(), text, EmbedWork::default())
+                        .await
+                        .unwrap(),
+                );
+            }
+            assert!(saved[0].replaced && !saved[1].replaced);
+            assert!(
+                saved
+                    .iter()
+                    .all(|saved| saved.beside.is_empty() && saved.chunks == 1)
+            );
+            let deleted = memory.delete_session_source(&public, &"s".into()).await.unwrap();
+            assert_eq!((deleted.deleted, deleted.kept), (vec![Label::BOTTOM], vec![]));
+            assert_eq!(memory.delete_session_sources(&public).await.unwrap(), 1);
         }
         let restricted = at(Label::untrusted(Restricted));
         assert!(

@@ -51,7 +51,8 @@ async fn the_same_source_again_replaces_all_of_it() {
         Saved {
             chunks: 1,
             replaced: true,
-            embedded: true
+            embedded: true,
+            beside: Vec::new(),
         }
     );
     let found = find(&memory, &ada(), SessionSearch::new("ferry seven morning")).await;
@@ -294,30 +295,104 @@ async fn a_blank_text_or_name_is_refused() {
 }
 
 #[tokio::test]
-async fn a_source_is_not_replaced_from_below_or_by_outsiders_and_its_label_never_falls() {
+async fn sources_of_one_name_at_several_labels_replace_and_tell_of_each_other_only_where_they_may() {
+    use Classification::{Confidential, Internal, Restricted};
     let memory = hashed().open().await.unwrap();
-    let at = |label| scope("ada", label, Classification::Restricted);
-    let internal = at(Label::trusted(Classification::Internal));
-    save(&memory, &internal, "s", "first").await;
-    for label in [
-        Label::trusted(Classification::Confidential),
-        Label::untrusted(Classification::Internal),
-    ] {
-        let text = Passages::Text("second".to_owned());
-        let error = memory
+    let at = |label| scope("ada", label, Restricted);
+    let all = [
+        Label::trusted(Confidential),
+        Label::untrusted(Internal),
+        Label::trusted(Internal),
+        Label::BOTTOM,
+    ];
+    let labels = async |scope: &Scope| -> Vec<Label> {
+        let listed = memory.session_sources(scope, false).await.unwrap();
+        let mut labels: Vec<Label> = listed
+            .sources
+            .into_iter()
+            .map(|source| source.key.label)
+            .collect();
+        labels.sort_by_key(|label| (label.classification, label.integrity));
+        labels
+    };
+    let saved = async |label: Label, text: String| {
+        let text = Passages::Text(text);
+        let saved = memory
             .save_session_context(&at(label), &"s".into(), text, EmbedWork::default())
             .await
-            .unwrap_err();
-        assert!(matches!(error, MemoryError::WriteDown { .. }), "{label}: {error}");
-        let error = memory
-            .delete_session_source(&at(label), &"s".into())
-            .await
-            .unwrap_err();
-        assert!(matches!(error, MemoryError::WriteDown { .. }), "{label}: {error}");
+            .unwrap();
+        (saved.replaced, saved.beside)
+    };
+    // From above: who saves lower is told nothing, and nothing is replaced. Once more: each replaces its own.
+    for replaces in [false, true] {
+        for label in all {
+            let within = |other: &Label| replaces && *other != label && other.is_within(label);
+            let mut beside: Vec<Label> = all.into_iter().filter(within).collect();
+            beside.reverse();
+            let text = format!("the tide table of {label}, {replaces}");
+            assert_eq!(saved(label, text).await, (replaces, beside), "{label}");
+        }
     }
-    save(&memory, &at(Label::BOTTOM), "s", "third").await;
-    let listed = memory.session_sources(&internal, false).await.unwrap();
-    assert_eq!(listed.sources[0].label, Label::trusted(Classification::Internal));
+    assert_eq!(labels(&at(Label::BOTTOM)).await, [Label::BOTTOM]);
+    let internal = [
+        Label::BOTTOM,
+        Label::trusted(Internal),
+        Label::untrusted(Internal),
+    ];
+    assert_eq!(labels(&at(Label::trusted(Internal))).await, internal);
+
+    // A passage is of one of them, and chunks of another are no neighbours.
+    let high = at(Label::untrusted(Confidential));
+    let found = memory
+        .search_session_context(&high, SessionSearch::new("tide table"))
+        .await
+        .unwrap();
+    let mut texts: Vec<(Label, &str)> = found
+        .passages
+        .iter()
+        .map(|passage| (passage.label, passage.text.as_str()))
+        .collect();
+    texts.sort_by_key(|(label, _)| (label.classification, label.integrity));
+    let expected: Vec<(Label, String)> = all
+        .into_iter()
+        .rev()
+        .map(|label| (label, format!("the tide table of {label}, true")))
+        .collect();
+    let expected: Vec<(Label, &str)> = expected
+        .iter()
+        .map(|(label, text)| (*label, text.as_str()))
+        .collect();
+    assert_eq!(texts.len(), 4);
+    for one in expected {
+        assert!(texts.contains(&one), "{one:?} is not in {texts:?}");
+    }
+
+    // What may be seen and not written stays, and it is told.
+    let error = memory
+        .delete_session_source(&high, &"s".into())
+        .await
+        .unwrap_err();
+    assert!(matches!(error, MemoryError::WriteDown { .. }), "{error}");
+    let deleted = memory
+        .delete_session_source(&at(Label::trusted(Internal)), &"s".into())
+        .await
+        .unwrap();
+    assert_eq!(deleted.kept, [Label::BOTTOM]);
+    assert_eq!(
+        deleted.deleted,
+        [Label::untrusted(Internal), Label::trusted(Internal)]
+    );
+    assert_eq!(labels(&high).await, [Label::BOTTOM, Label::trusted(Confidential)]);
+    // What may not be seen stays, and nothing tells of it.
+    let low = at(Label::BOTTOM);
+    assert_eq!(memory.delete_session_sources(&low).await.unwrap(), 1);
+    assert_eq!(memory.delete_session_sources(&low).await.unwrap(), 0);
+    let error = memory.delete_session_source(&low, &"s".into()).await.unwrap_err();
+    assert!(matches!(error, MemoryError::UnknownSource { .. }), "{error}");
+    assert_eq!(labels(&high).await, [Label::trusted(Confidential)]);
+    // A session that goes takes all with it.
+    assert_eq!(memory.purge_session(&"ada".into(), &low.chat).await.unwrap(), 1);
+    assert_eq!(labels(&high).await, []);
 }
 
 /// Fails for texts with a word in them, so often.

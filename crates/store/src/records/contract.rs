@@ -1,6 +1,6 @@
 //! The trait.
 
-use super::item::{ChunkRecord, Item, MemoryRecord, MemoryVersion, PointId, SourceRecord};
+use super::item::{ChunkRecord, Item, MemoryRecord, MemoryVersion, PointId, SourceKey, SourceRecord};
 use super::outline::{OutlineQuery, OutlinedChange};
 use super::registry::ResourceRecord;
 use super::vectors::{Collection, ModelRecord};
@@ -8,7 +8,7 @@ use super::write::{RecordWrite, RecordsCommit};
 use crate::{BoxFuture, StoreError};
 use std::ops::Range;
 use std::sync::Arc;
-use tidegate_policy::{MemoryId, SourceId, UserId};
+use tidegate_policy::{Label, MemoryId, SourceId, UserId};
 
 /// Which memories. Each field that is none asks for nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,8 +30,10 @@ pub struct ChunkQuery {
     pub user: Option<UserId>,
     /// Of this conversation.
     pub chat: Option<Arc<str>>,
-    /// Of the source of this name.
+    /// Of the sources of this name.
     pub source: Option<SourceId>,
+    /// Of sources of this label.
+    pub label: Option<Label>,
     /// With these ids.
     pub ids: Option<Vec<PointId>>,
     /// At these places of their sources.
@@ -49,6 +51,20 @@ pub struct SourceQuery {
     pub chat: Option<Arc<str>>,
     /// Of this name.
     pub source: Option<SourceId>,
+    /// Of this label.
+    pub label: Option<Label>,
+}
+
+impl SourceQuery {
+    /// The one of this key.
+    pub fn one(key: &SourceKey) -> Self {
+        Self {
+            user: Some(key.user.clone()),
+            chat: Some(Arc::clone(&key.chat)),
+            source: Some(key.source.clone()),
+            label: Some(key.label),
+        }
+    }
 }
 
 /// Items without vectors of a model, staged or in use.
@@ -113,19 +129,19 @@ pub trait Records: Send + Sync {
     /// [`StoreError::DamagedRow`] if one cannot be read.
     fn history(&self, id: PointId) -> BoxFuture<'_, Result<Vec<MemoryVersion>, StoreError>>;
 
-    /// Chunks, in the order of user, chat, source and place.
+    /// Chunks, in the order of their sources' keys and of their places.
     ///
     /// # Errors
     /// [`StoreError::DamagedRow`] if one cannot be read.
     fn chunks(&self, query: ChunkQuery) -> BoxFuture<'_, Result<Vec<ChunkRecord>, StoreError>>;
 
-    /// Sources, in the order of user, chat and name.
+    /// Sources, in the order of their keys.
     ///
     /// # Errors
     /// [`StoreError::DamagedRow`] if one cannot be read.
     fn memory_sources(&self, query: SourceQuery) -> BoxFuture<'_, Result<Vec<SourceRecord>, StoreError>>;
 
-    /// Rows of the registry, in the order of user, chat and name.
+    /// Rows of the registry, in the order of their keys.
     ///
     /// # Errors
     /// [`StoreError::DamagedRow`] if one cannot be read.

@@ -286,6 +286,7 @@ impl State {
                 user: query.user.clone(),
                 chat: query.chat.clone(),
                 source: query.source.clone(),
+                label: query.label,
             };
             if !asks_for(&of_source, key)
                 || !wanted
@@ -451,4 +452,5 @@ fn asks_for(query: &SourceQuery, key: &SourceKey) -> bool {
     query.user.as_ref().is_none_or(|user| *user == key.user)
         && query.chat.as_ref().is_none_or(|chat| *chat == key.chat)
         && query.source.as_ref().is_none_or(|source| *source == key.source)
+        && query.label.is_none_or(|label| label == key.label)
 }

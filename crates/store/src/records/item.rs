@@ -2,6 +2,7 @@
 
 use super::vectors::{Collection, Vectors};
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 use std::sync::Arc;
 use tidegate_policy::{Label, MemoryId, SourceId, ToolName, UserId};
 use uuid::Uuid;
@@ -125,8 +126,9 @@ impl From<&MemoryRecord> for MemoryVersion {
     }
 }
 
-/// Which source: the partition of session RAG.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Which source: the partition of session RAG. The label is part of it, as it is of the key of a memory: so a source
+/// never collides with, replaces or tells of one of the same name that its writer may not see.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SourceKey {
     /// Whose.
     pub user: UserId,
@@ -134,6 +136,23 @@ pub struct SourceKey {
     pub chat: Arc<str>,
     /// The source in it.
     pub source: SourceId,
+    /// The label of its text: its writer's taint. It never changes.
+    pub label: Label,
+}
+
+/// User, chat and name, then classification and integrity: an order to list them in, which says nothing of flows.
+impl Ord for SourceKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let parts = |key: &Self| (key.label.classification, key.label.integrity);
+        let names = (&self.user, &self.chat, &self.source).cmp(&(&other.user, &other.chat, &other.source));
+        names.then_with(|| parts(self).cmp(&parts(other)))
+    }
+}
+
+impl PartialOrd for SourceKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// A source of session RAG.
@@ -141,8 +160,6 @@ pub struct SourceKey {
 pub struct SourceRecord {
     /// Which.
     pub key: SourceKey,
-    /// The label of its text.
-    pub label: Label,
     /// When it was saved, in milliseconds since 1970 (UTC).
     pub saved_ms: i64,
     /// Characters (Unicode code points) of the text.
@@ -158,9 +175,9 @@ pub struct SourceRecord {
 /// A chunk of a source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChunkRecord {
-    /// UUIDv5 of user, chat, source and place.
+    /// UUIDv5 of the key and the place.
     pub id: PointId,
-    /// Whose.
+    /// Its source, and so its label.
     pub key: SourceKey,
     /// Its place in the source, from 0.
     pub ordinal: u32,
@@ -176,8 +193,6 @@ pub struct ChunkRecord {
     pub characters: (u64, u64),
     /// When it is from, in milliseconds since 1970 (UTC): its own time, else that of saving.
     pub time_ms: i64,
-    /// The label of the source.
-    pub label: Label,
     /// None if no embedder may see a text of this label.
     pub vectors: Option<Vectors>,
     /// The journal's number of its last change, given by the store.
@@ -230,7 +245,7 @@ impl Item {
     pub fn label(&self) -> Label {
         match self {
             Self::Memory(memory) => memory.label,
-            Self::Chunk(chunk) => chunk.label,
+            Self::Chunk(chunk) => chunk.key.label,
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::item::SourceKey;
 use serde::{Deserialize, Serialize};
-use tidegate_policy::Label;
 
 /// Where a resource is on its way into a session. Each has one state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +25,7 @@ pub enum ResourceState {
 /// A resource: a file, a picture, a large result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResourceRecord {
-    /// Which; its source is the native id.
+    /// Which, and its label; its source is the native id.
     pub key: SourceKey,
     /// The name of the file, as it was given.
     pub filename: String,
@@ -34,8 +33,6 @@ pub struct ResourceRecord {
     pub mime_type: String,
     /// Its size in bytes.
     pub bytes: u64,
-    /// Its label.
-    pub label: Label,
     /// Where it is.
     pub state: ResourceState,
     /// The summary, where there is one.

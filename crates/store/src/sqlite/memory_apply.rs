@@ -9,6 +9,7 @@ use crate::{
     RecordsCommit, ResourceRecord, SourceKey, SourceRecord, SparseVector, Vectors,
 };
 use rusqlite::{Connection, OptionalExtension, named_params};
+use tidegate_policy::Label;
 
 /// Why a commit does not happen.
 enum Stop {
@@ -53,24 +54,7 @@ fn one(connection: &Connection, write: &RecordWrite) -> Result<usize, Stop> {
         }
         RecordWrite::ReplaceSource { source, chunks } => Ok(replace_source(connection, source, chunks)?),
         RecordWrite::DeleteSource(key) => Ok(delete_source(connection, key)?),
-        RecordWrite::PurgeChat { user, chat } => {
-            let sql = "SELECT source FROM memory_sources WHERE user = ?1 AND chat = ?2 \
-                       UNION SELECT source FROM memory_resources WHERE user = ?1 AND chat = ?2";
-            let mut statement = connection.prepare_cached(sql)?;
-            let sources: Vec<String> = statement
-                .query_map((user.as_str(), &**chat), |row| row.get(0))?
-                .collect::<Result<_, _>>()?;
-            let mut count = 0;
-            for source in sources {
-                let key = SourceKey {
-                    user: user.clone(),
-                    chat: std::sync::Arc::clone(chat),
-                    source: source.as_str().into(),
-                };
-                count += delete_source(connection, &key)?;
-            }
-            Ok(count)
-        }
+        RecordWrite::PurgeChat { user, chat } => Ok(purge(connection, user.as_str(), chat)?),
         RecordWrite::AddResource(resource) => Ok(put_resource(connection, "INSERT OR IGNORE", resource)?),
         RecordWrite::PutResource(resource) => Ok(put_resource(connection, "INSERT OR REPLACE", resource)?),
         RecordWrite::StageVectors {
@@ -107,7 +91,7 @@ fn one(connection: &Connection, write: &RecordWrite) -> Result<usize, Stop> {
             )?;
             let chunks = connection.execute(
                 "INSERT OR REPLACE INTO memory_journal (collection, id) SELECT 1, c.id FROM memory_chunks c \
-                 JOIN memory_sources s ON s.number = c.source ORDER BY s.user, s.chat, s.source, c.ordinal",
+                 JOIN memory_sources s ON s.number = c.source ORDER BY s.user, s.chat, s.source, s.number, c.ordinal",
                 [],
             )?;
             Ok(memories.saturating_add(chunks))
@@ -332,8 +316,8 @@ fn replace_source(
             source.key.user.as_str(),
             &*source.key.chat,
             source.key.source.as_str(),
-            source.label.classification.as_str(),
-            source.label.integrity.as_str(),
+            source.key.label.classification.as_str(),
+            source.key.label.integrity.as_str(),
             source.saved_ms,
             source.characters,
             chunks.len(),
@@ -368,15 +352,41 @@ fn replace_source(
     Ok(chunks.len())
 }
 
+/// The condition that a row is of a key.
+macro_rules! of_key {
+    () => {
+        "WHERE user = ?1 AND chat = ?2 AND source = ?3 AND classification = ?4 AND integrity = ?5"
+    };
+}
+
+/// What the condition compares with.
+fn columns(key: &SourceKey) -> (&str, &str, &str, &str, &str) {
+    let Label {
+        classification,
+        integrity,
+    } = key.label;
+    (
+        key.user.as_str(),
+        &key.chat,
+        key.source.as_str(),
+        classification.as_str(),
+        integrity.as_str(),
+    )
+}
+
 /// Deletes a source with its chunks; whether it was there.
 fn delete_chunks(connection: &Connection, key: &SourceKey) -> Result<usize, Failure> {
     let source: Option<i64> = connection
-        .prepare_cached("SELECT number FROM memory_sources WHERE user = ?1 AND chat = ?2 AND source = ?3")?
-        .query_row((key.user.as_str(), &*key.chat, key.source.as_str()), |row| {
-            row.get(0)
-        })
+        .prepare_cached(concat!("SELECT number FROM memory_sources ", of_key!()))?
+        .query_row(columns(key), |row| row.get(0))
         .optional()?;
     let Some(source) = source else { return Ok(0) };
+    delete_numbered(connection, source)?;
+    Ok(1)
+}
+
+/// Deletes a source of this number with its chunks.
+fn delete_numbered(connection: &Connection, source: i64) -> Result<(), Failure> {
     for statement in [
         "INSERT OR REPLACE INTO memory_journal (collection, id) SELECT 1, id FROM memory_chunks WHERE source = ?1 \
          ORDER BY ordinal",
@@ -386,13 +396,34 @@ fn delete_chunks(connection: &Connection, key: &SourceKey) -> Result<usize, Fail
     ] {
         connection.prepare_cached(statement)?.execute([source])?;
     }
-    Ok(1)
+    Ok(())
+}
+
+/// Deletes everything of a conversation, of whatever label, also of one that cannot be read; how many keys there were.
+fn purge(connection: &Connection, user: &str, chat: &str) -> Result<usize, Failure> {
+    let count = connection
+        .prepare_cached(
+            "SELECT count(*) FROM (SELECT source, classification, integrity FROM memory_sources WHERE user = ?1 AND \
+             chat = ?2 UNION SELECT source, classification, integrity FROM memory_resources WHERE user = ?1 AND chat = ?2)",
+        )?
+        .query_row((user, chat), |row| row.get(0))?;
+    let sources: Vec<i64> = connection
+        .prepare_cached("SELECT number FROM memory_sources WHERE user = ?1 AND chat = ?2")?
+        .query_map((user, chat), |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for source in sources {
+        delete_numbered(connection, source)?;
+    }
+    connection
+        .prepare_cached("DELETE FROM memory_resources WHERE user = ?1 AND chat = ?2")?
+        .execute((user, chat))?;
+    Ok(count)
 }
 
 fn delete_source(connection: &Connection, key: &SourceKey) -> Result<usize, Failure> {
     let resources = connection
-        .prepare_cached("DELETE FROM memory_resources WHERE user = ?1 AND chat = ?2 AND source = ?3")?
-        .execute((key.user.as_str(), &*key.chat, key.source.as_str()))?;
+        .prepare_cached(concat!("DELETE FROM memory_resources ", of_key!()))?
+        .execute(columns(key))?;
     Ok(delete_chunks(connection, key)?.max(resources))
 }
 
@@ -408,8 +439,8 @@ fn put_resource(
         ":filename": resource.filename,
         ":mime_type": resource.mime_type,
         ":bytes": i64::try_from(resource.bytes).unwrap_or(i64::MAX),
-        ":classification": resource.label.classification.as_str(),
-        ":integrity": resource.label.integrity.as_str(),
+        ":classification": resource.key.label.classification.as_str(),
+        ":integrity": resource.key.label.integrity.as_str(),
         ":state": to_json("a state", &resource.state)?,
         ":summary": resource.summary,
         ":created_ms": resource.created_ms,

@@ -29,6 +29,17 @@ fn is(column: &str, parameter: &str, is_asked: bool) -> String {
     }
 }
 
+/// The rank of the level in a column, so that rows come in the order of their keys.
+macro_rules! level {
+    ($column:literal) => {
+        concat!(
+            "CASE ",
+            $column,
+            " WHEN 'PUBLIC' THEN 0 WHEN 'INTERNAL' THEN 1 WHEN 'CONFIDENTIAL' THEN 2 ELSE 3 END"
+        )
+    };
+}
+
 /// Memories.
 pub(crate) fn memories(connection: &Connection, query: &MemoryQuery) -> Result<Vec<MemoryRecord>, Failure> {
     let ids = optional_ids(query.ids.as_ref())?;
@@ -70,7 +81,10 @@ pub(crate) fn chunks(connection: &Connection, query: &ChunkQuery) -> Result<Vec<
     let by_source = is("s.source", ":source", query.source.is_some());
     let sql = format!(
         "{CHUNK} WHERE {by_id} AND {by_user} AND {by_chat} AND {by_source} AND (:from IS NULL OR c.ordinal >= :from) \
-         AND (:to IS NULL OR c.ordinal < :to) ORDER BY s.user, s.chat, s.source, c.ordinal"
+         AND (:to IS NULL OR c.ordinal < :to) AND (:classification IS NULL OR s.classification = :classification) \
+         AND (:integrity IS NULL OR s.integrity = :integrity) \
+         ORDER BY s.user, s.chat, s.source, {LEVEL}, s.integrity, c.ordinal",
+        LEVEL = level!("s.classification"),
     );
     let params = named_params! {
         ":vectors": query.vectors,
@@ -78,14 +92,21 @@ pub(crate) fn chunks(connection: &Connection, query: &ChunkQuery) -> Result<Vec<
         ":user": query.user.as_ref().map(|user| user.as_str()),
         ":chat": query.chat.as_deref(),
         ":source": query.source.as_ref().map(|source| source.as_str()),
+        ":classification": query.label.map(|label| label.classification.as_str()),
+        ":integrity": query.label.map(|label| label.integrity.as_str()),
         ":from": query.ordinals.as_ref().map(|range| range.start),
         ":to": query.ordinals.as_ref().map(|range| range.end),
     };
     all(connection, &sql, params, rows::chunk)
 }
 
-const OF_SOURCE: &str = "WHERE (:user IS NULL OR user = :user) AND (:chat IS NULL OR chat = :chat) \
-                         AND (:source IS NULL OR source = :source) ORDER BY user, chat, source";
+const OF_SOURCE: &str = concat!(
+    "WHERE (:user IS NULL OR user = :user) AND (:chat IS NULL OR chat = :chat) \
+     AND (:source IS NULL OR source = :source) AND (:classification IS NULL OR classification = :classification) \
+     AND (:integrity IS NULL OR integrity = :integrity) ORDER BY user, chat, source, ",
+    level!("classification"),
+    ", integrity"
+);
 
 /// Sources.
 pub(crate) fn sources(connection: &Connection, query: &SourceQuery) -> Result<Vec<SourceRecord>, Failure> {
@@ -97,6 +118,8 @@ pub(crate) fn sources(connection: &Connection, query: &SourceQuery) -> Result<Ve
         ":user": query.user.as_ref().map(|user| user.as_str()),
         ":chat": query.chat.as_deref(),
         ":source": query.source.as_ref().map(|source| source.as_str()),
+        ":classification": query.label.map(|label| label.classification.as_str()),
+        ":integrity": query.label.map(|label| label.integrity.as_str()),
     };
     all(connection, &sql, params, rows::source)
 }
@@ -107,13 +130,15 @@ pub(crate) fn resources(
     query: &SourceQuery,
 ) -> Result<Vec<ResourceRecord>, Failure> {
     let sql = format!(
-        "SELECT user, chat, source, filename, mime_type, bytes, classification, integrity, state, summary, created_ms, \
+        "SELECT user, chat, source, classification, integrity, filename, mime_type, bytes, state, summary, created_ms, \
          changed_ms FROM memory_resources {OF_SOURCE}"
     );
     let params = named_params! {
         ":user": query.user.as_ref().map(|user| user.as_str()),
         ":chat": query.chat.as_deref(),
         ":source": query.source.as_ref().map(|source| source.as_str()),
+        ":classification": query.label.map(|label| label.classification.as_str()),
+        ":integrity": query.label.map(|label| label.integrity.as_str()),
     };
     all(connection, &sql, params, rows::resource)
 }

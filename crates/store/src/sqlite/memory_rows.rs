@@ -144,11 +144,13 @@ pub(crate) fn version(row: &Row<'_>) -> Result<MemoryVersion, Failure> {
     })
 }
 
-fn key(rows: &Rows<'_>, row: &Row<'_>, index: usize) -> Result<SourceKey, Failure> {
+/// The key in five columns: user, chat, source, classification and integrity.
+pub(crate) fn key(rows: &Rows<'_>, row: &Row<'_>, index: usize) -> Result<SourceKey, Failure> {
     Ok(SourceKey {
         user: UserId::new(rows.column::<String>(row, index)?),
         chat: rows.column::<String>(row, index + 1)?.into(),
         source: SourceId::new(rows.column::<String>(row, index + 2)?),
+        label: label(row, index + 3)?,
     })
 }
 
@@ -161,7 +163,6 @@ pub(crate) fn chunk(row: &Row<'_>) -> Result<ChunkRecord, Failure> {
     Ok(ChunkRecord {
         id: id(&rows, row, 0)?,
         key: key(&rows, row, 1)?,
-        label: label(row, 4)?,
         ordinal: rows.column(row, 6)?,
         text: rows.column(row, 7)?,
         context: rows.column(row, 8)?,
@@ -182,7 +183,6 @@ pub(crate) fn source(row: &Row<'_>) -> Result<SourceRecord, Failure> {
     };
     Ok(SourceRecord {
         key: key(&rows, row, 0)?,
-        label: label(row, 3)?,
         saved_ms: rows.column(row, 5)?,
         characters: rows.column(row, 6)?,
         chunks: rows.column(row, 7)?,
@@ -199,10 +199,9 @@ pub(crate) fn resource(row: &Row<'_>) -> Result<ResourceRecord, Failure> {
     };
     Ok(ResourceRecord {
         key: key(&rows, row, 0)?,
-        filename: rows.column(row, 3)?,
-        mime_type: rows.column(row, 4)?,
-        bytes: rows.column(row, 5)?,
-        label: label(row, 6)?,
+        filename: rows.column(row, 5)?,
+        mime_type: rows.column(row, 6)?,
+        bytes: rows.column(row, 7)?,
         state: rows.json(row, 8)?,
         summary: rows.column(row, 9)?,
         created_ms: rows.column(row, 10)?,

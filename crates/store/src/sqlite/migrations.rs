@@ -17,6 +17,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0004_memories.sql"),
     include_str!("migrations/0005_prompts.sql"),
     include_str!("migrations/0006_memory_words.sql"),
+    include_str!("migrations/0007_source_labels.sql"),
 ];
 
 /// The newest schema that this program knows.

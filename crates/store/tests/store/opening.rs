@@ -110,9 +110,9 @@ fn a_newer_store_without_its_version_is_refused_too() {
     let (_folder, path) = place();
     filled(&path);
     sqlite(&path)
-        .execute_batch("PRAGMA user_version = 7; DROP TABLE meta")
+        .execute_batch("PRAGMA user_version = 8; DROP TABLE meta")
         .unwrap();
-    assert!(said_of(&path).contains("written by Tidegate of an unknown version (schema 7)"));
+    assert!(said_of(&path).contains("written by Tidegate of an unknown version (schema 8)"));
 }
 
 #[test]
@@ -120,12 +120,12 @@ fn a_store_that_becomes_newer_while_it_is_open_is_not_written_to() {
     let (_folder, path) = place();
     let store = open(&path);
     commit(&store, vec![create(1)]).unwrap();
-    sqlite(&path).execute_batch("PRAGMA user_version = 7").unwrap();
+    sqlite(&path).execute_batch("PRAGMA user_version = 8").unwrap();
     assert!(matches!(
         commit(&store, vec![create(2)]),
         Err(StoreError::Newer {
-            found: 7,
-            known: 6,
+            found: 8,
+            known: 7,
             ..
         })
     ));
@@ -283,7 +283,7 @@ fn messages_say_what_which_file_and_what_to_do() {
     messages.push(said_of(&path));
     std::fs::remove_file(&path).unwrap();
     filled(&path);
-    sqlite(&path).execute_batch("PRAGMA user_version = 7").unwrap();
+    sqlite(&path).execute_batch("PRAGMA user_version = 8").unwrap();
     messages.push(said_of(&path));
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, &bytes[..8192]).unwrap();

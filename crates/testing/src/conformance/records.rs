@@ -12,7 +12,7 @@ use tidegate_store::{
 
 /// Checks records that `make` makes, new and empty each time, against the contract of [`Records`]: what is written is
 /// read as it was; versions, sequences and counts; all or nothing; expectations; the journal; sources that are replaced
-/// whole; purging exactly one conversation; another model in one step; writers at the same time.
+/// whole, and of one name at several labels; purging exactly one conversation; another model in one step; writers at the same time.
 ///
 /// # Panics
 /// If they break a rule.
@@ -20,6 +20,7 @@ pub async fn records<R: Records + 'static>(make: impl AsyncFn() -> R) {
     memories(&make().await).await;
     expectations(&make().await).await;
     sources(&make().await).await;
+    sources_of_one_name(&make().await).await;
     journal(&make().await).await;
     words(&make().await).await;
     other_model(&make().await).await;
@@ -317,13 +318,13 @@ fn key(chat: &str, source: &str) -> SourceKey {
         user: "ada".into(),
         chat: chat.into(),
         source: source.into(),
+        label: Label::trusted(Classification::Confidential),
     }
 }
 
 fn source(key: SourceKey) -> SourceRecord {
     SourceRecord {
         key,
-        label: Label::trusted(Classification::Confidential),
         saved_ms: 1_000,
         characters: 12,
         chunks: 0,
@@ -343,7 +344,6 @@ fn chunk(number: u128, key: SourceKey, ordinal: u32, text: &str) -> ChunkRecord 
         lines: (1, 2),
         characters: (3, 4),
         time_ms: 1_500,
-        label: Label::trusted(Classification::Confidential),
         vectors: Some(vectors("one", 0.75)),
         sequence: 0,
     }
@@ -491,6 +491,89 @@ fn told(changes: &[Change]) -> Vec<(Collection, u128, bool)> {
         .collect()
 }
 
+/// The label is part of the key: sources of one name at several labels know nothing of each other.
+async fn sources_of_one_name(records: &dyn Records) {
+    let at = |label| SourceKey {
+        label,
+        ..key("c1", "notes")
+    };
+    // In the order of their keys, which is that of levels and not of the words for them.
+    let keys: Vec<SourceKey> = Classification::ALL
+        .into_iter()
+        .flat_map(|level| [at(Label::trusted(level)), at(Label::untrusted(level))])
+        .collect();
+    for (key, first) in keys.iter().rev().zip([10, 20, 30, 40, 50, 60, 70, 80]) {
+        let chunks = vec![
+            chunk(first, key.clone(), 0, "a"),
+            chunk(first + 1, key.clone(), 1, "b"),
+        ];
+        assert_eq!(counts(records, vec![replace(key, chunks)]).await, [2]);
+    }
+    let left = async || -> Vec<(SourceKey, u32)> {
+        let found = got(records.memory_sources(SourceQuery::default()).await);
+        found
+            .into_iter()
+            .map(|source| (source.key, source.chunks))
+            .collect()
+    };
+    let all: Vec<(SourceKey, u32)> = keys.iter().map(|key| (key.clone(), 2)).collect();
+    assert_eq!(
+        left().await,
+        all,
+        "one of another label is another one, and they come in the order of keys"
+    );
+    let chunks = got(records.chunks(ChunkQuery::default()).await);
+    assert!(
+        chunks.iter().map(|chunk| (&chunk.key, chunk.ordinal)).is_sorted(),
+        "chunks come source by source, each in its order"
+    );
+    let middle = at(Label::untrusted(Classification::Internal));
+    let rest = keys.iter().filter(|key| **key != middle).cloned();
+    let rest: Vec<(SourceKey, u32)> = rest.map(|key| (key, 2)).collect();
+    let of_one = ChunkQuery {
+        source: Some("notes".into()),
+        label: Some(middle.label),
+        ..ChunkQuery::default()
+    };
+    let texts = async || -> Vec<String> {
+        let found = got(records.chunks(of_one.clone()).await);
+        found.into_iter().map(|chunk| chunk.text).collect()
+    };
+    assert_eq!(texts().await, ["a", "b"], "chunks of one of them");
+    counts(
+        records,
+        vec![replace(&middle, vec![chunk(1, middle.clone(), 0, "new")])],
+    )
+    .await;
+    assert_eq!(texts().await, ["new"]);
+    assert_eq!(
+        got(records.memory_sources(SourceQuery::one(&middle)).await).len(),
+        1,
+        "the one of a key"
+    );
+    assert_eq!(
+        got(records.statistics().await).chunks,
+        15,
+        "nothing of the others was replaced"
+    );
+    assert_eq!(
+        counts(records, vec![RecordWrite::DeleteSource(middle)]).await,
+        [1]
+    );
+    assert_eq!(left().await, rest, "deleting one deletes no other");
+    let purge = RecordWrite::PurgeChat {
+        user: "ada".into(),
+        chat: "c1".into(),
+    };
+    assert_eq!(
+        counts(records, vec![purge]).await,
+        [7],
+        "a conversation goes whole, of whatever label"
+    );
+    assert_eq!(left().await, []);
+    assert_eq!(got(records.statistics().await).chunks, 0);
+}
+
 async fn journal(records: &dyn Records) {
     use Collection::{MetaArtifacts, SessionRag};
     assert_eq!(got(records.changes(0, 10).await), [], "a new journal is empty");
@@ -623,7 +706,7 @@ async fn words(records: &dyn Records) {
                     assert_eq!(outline.user, "ada".into());
                     let expected = match change.collection {
                         Collection::MetaArtifacts => memory(1, "a").label,
-                        Collection::SessionRag => chunk.label,
+                        Collection::SessionRag => chunk.key.label,
                     };
                     assert_eq!(outline.label, expected);
                 }
@@ -741,7 +824,6 @@ async fn registry_and_marks(records: &dyn Records) {
         filename: "tide \"tables\".pdf".to_owned(),
         mime_type: "application/pdf".to_owned(),
         bytes: 3_000_000,
-        label: Label::untrusted(Classification::Confidential),
         state: ResourceState::Failed {
             why: "it is encrypted".to_owned(),
         },
@@ -766,14 +848,35 @@ async fn registry_and_marks(records: &dyn Records) {
     assert_eq!(done, [1, 1, 0], "one that is there is not added again");
     assert_eq!(
         got(records.resources(SourceQuery::default()).await),
-        [resource],
+        std::slice::from_ref(&resource),
         "each resource has one state"
+    );
+    let mut above = resource.clone();
+    above.key.label = Label::untrusted(Classification::Restricted);
+    let done = counts(
+        records,
+        vec![
+            RecordWrite::AddResource(Box::new(above.clone())),
+            RecordWrite::DeleteSource(above.key.clone()),
+            RecordWrite::AddResource(Box::new(above.clone())),
+        ],
+    )
+    .await;
+    assert_eq!(done, [1, 1, 1], "one of another label is another one");
+    assert_eq!(
+        got(records.resources(SourceQuery::default()).await),
+        [resource.clone(), above],
+        "and is deleted alone"
+    );
+    assert_eq!(
+        got(records.resources(SourceQuery::one(&resource.key)).await),
+        [resource]
     );
     let purge = RecordWrite::PurgeChat {
         user: "ada".into(),
         chat: "c1".into(),
     };
-    assert_eq!(counts(records, vec![purge]).await, [1]);
+    assert_eq!(counts(records, vec![purge]).await, [2]);
     assert_eq!(got(records.resources(SourceQuery::default()).await), []);
 
     assert_eq!(got(records.mark("position").await), None);

@@ -192,8 +192,12 @@ async fn filters(index: &dyn VectorIndex) {
         with(near(9), |payload| payload.source = Some("T_1".into())),
         with(near(10), |payload| payload.source = Some("T_17".into())),
         with(near(11), |payload| payload.expires_ms = None),
+        with(near(12), |payload| {
+            payload.source = Some("T_1".into());
+            payload.label = SECRET;
+        }),
     ];
-    upsert(index, points, 11).await;
+    upsert(index, points, 12).await;
     let table: Vec<(&str, IndexFilter, Vec<u128>)> = vec![
         ("user and label", filter(), vec![4, 5, 6, 7, 8, 9, 10, 11, 1]),
         (
@@ -210,12 +214,12 @@ async fn filters(index: &dyn VectorIndex) {
         (
             "another label",
             IndexFilter::of("ada".into(), vec![SECRET]),
-            vec![3],
+            vec![3, 12],
         ),
         (
             "several labels",
             IndexFilter::of("ada".into(), vec![PUBLIC, SECRET]),
-            vec![3, 4, 5, 6, 7, 8, 9, 10, 11, 1],
+            vec![3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 1],
         ),
         (
             "a conversation",
@@ -232,6 +236,14 @@ async fn filters(index: &dyn VectorIndex) {
                 ..filter()
             },
             vec![9],
+        ),
+        (
+            "a source of that name at several labels",
+            IndexFilter {
+                source: Some("T_1".into()),
+                ..IndexFilter::of("ada".into(), vec![PUBLIC, SECRET])
+            },
+            vec![9, 12],
         ),
         (
             "a longer source",

@@ -63,13 +63,6 @@ pub(super) async fn run(global: &Global, args: RagSaveArgs) -> anyhow::Result<Ex
                 ));
                 return Ok(Exit::Cancelled);
             }
-            Err(MemoryError::WriteDown { item, .. }) => anyhow::bail!(
-                "{id} is saved as {item} in this session, and this text is {}; delete that one first with `tidegate rag \
-                 delete {id} --session {}`, or save it under another name with --source",
-                text.label,
-                args.session,
-                id = escaped(text.source.as_str()),
-            ),
             other => other.with_context(|| format!("{} was not saved", text.path.display()))?,
         };
         owner.memory.flush().await?;
@@ -81,6 +74,7 @@ pub(super) async fn run(global: &Global, args: RagSaveArgs) -> anyhow::Result<Ex
                 "label": text.label,
                 "chunks": saved.chunks,
                 "replaced": saved.replaced,
+                "also_saved_as": saved.beside,
                 "embedded": saved.embedded,
             }))?;
             continue;
@@ -95,6 +89,12 @@ pub(super) async fn run(global: &Global, args: RagSaveArgs) -> anyhow::Result<Ex
             escaped(text.source.as_str()),
             text.label
         ))?;
+        for label in &saved.beside {
+            output::aside(&format!(
+                "{} stays as {label} too: one of another label is another source; `tidegate rag delete` deletes both",
+                escaped(text.source.as_str())
+            ));
+        }
         let taint = session.session.taint.label().classification;
         if !text.label.can_flow_to(taint) {
             output::aside(&format!(
