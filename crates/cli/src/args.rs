@@ -135,8 +135,9 @@ pub(crate) struct RunArgs {
     /// Grant this call that waits, and go on with it; may be given more than once.
     #[arg(long, value_name = "ID", requires = "resume")]
     pub(crate) approve: Vec<ApprovalId>,
-    /// Attach this file: UTF-8 text of up to 32 KiB, or an image of up to 1 MiB; may be given more than once. What is in it
-    /// is not your word: it is UNTRUSTED, of the level of its place.
+    /// Attach this file: text, a document or an image; may be given more than once. A text below 32 KiB is in the message; a
+    /// longer one is kept for the session, and the model searches it. What is in it is not your word: it is UNTRUSTED, of
+    /// the level of its place.
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub(crate) attach: Vec<PathBuf>,
     /// The answer has to be JSON that fits the JSON schema in this file; the model may correct it once.

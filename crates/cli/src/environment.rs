@@ -9,8 +9,9 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_builtins::confine::Launcher;
+use tidegate_memory::Memory;
 use tidegate_runtime::config::{self, ConfigError, LoadOptions, Loaded, Override, TrustedFiles};
-use tidegate_runtime::{DataFolder, Runtime, RuntimeError, user_config_folder};
+use tidegate_runtime::{DataFolder, Runtime, RuntimeBuilder, RuntimeError, user_config_folder};
 use tidegate_store::Store;
 
 /// The data folder in use.
@@ -120,22 +121,45 @@ pub(crate) async fn runtime_of(
 ) -> anyhow::Result<Runtime> {
     let launcher = Launcher::this_program().context("the system does not tell which program this is")?;
     let data = data_folder(global)?;
-    let builder = loop {
-        match Runtime::configured(loaded, &data, &variables()) {
-            Err(RuntimeError::UntrustedScenario { file }) if is_attended(global) => {
-                ask_to_trust(&file, &data, "It says what the scripted model does.")?;
-            }
-            Err(RuntimeError::UntrustedTemplate { file }) if is_attended(global) => {
-                ask_to_trust(&file, &data, "Models read it as the program's own words.")?;
-            }
-            other => break other?,
-        }
-    };
+    let builder = trusting(global, &data, || Runtime::configured(loaded, &data, &variables()))?;
     let builder = memory::added_to(builder, loaded, &data, memories).await?;
     Ok(builder
         .commands(launcher)
         .asker(Arc::new(TerminalAsker::new(is_attended(global))))
         .build()?)
+}
+
+/// A runtime that begins sessions and runs none: no model has to be there, and no key. Its sessions have the tools of
+/// `memory`.
+pub(crate) fn runtime_without_model(global: &Global, memory: &Arc<Memory>) -> anyhow::Result<Runtime> {
+    let launcher = Launcher::this_program().context("the system does not tell which program this is")?;
+    let loaded = configuration(global, Vec::new())?;
+    let data = data_folder(global)?;
+    let builder = trusting(global, &data, || Runtime::preparing(&loaded, &data, &variables()))?;
+    Ok(builder
+        .memory(Arc::clone(memory))
+        .commands(launcher)
+        .asker(Arc::new(TerminalAsker::new(is_attended(global))))
+        .build()?)
+}
+
+/// Builds; at a terminal, asks about files that nobody trusted yet.
+fn trusting(
+    global: &Global,
+    data: &DataFolder,
+    build: impl Fn() -> Result<RuntimeBuilder, RuntimeError>,
+) -> anyhow::Result<RuntimeBuilder> {
+    loop {
+        match build() {
+            Err(RuntimeError::UntrustedScenario { file }) if is_attended(global) => {
+                ask_to_trust(&file, data, "It says what the scripted model does.")?;
+            }
+            Err(RuntimeError::UntrustedTemplate { file }) if is_attended(global) => {
+                ask_to_trust(&file, data, "Models read it as the program's own words.")?;
+            }
+            other => return Ok(other?),
+        }
+    }
 }
 
 /// The store in effect, for commands that only look: they need no provider and no key.

@@ -2,6 +2,7 @@
 
 use crate::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::borrow::Cow;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Begins; `what` says what is done.
-    pub(crate) fn begin(what: &'static str) -> Self {
+    pub(crate) fn begin(what: impl Into<Cow<'static, str>>) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         bar.set_message(what);
         Self {
@@ -70,7 +71,7 @@ impl Progress {
 }
 
 /// Waits for work of which nothing is known but that it goes on.
-pub(crate) async fn watched<T>(what: &'static str, work: impl Future<Output = T>) -> T {
+pub(crate) async fn watched<T>(what: impl Into<Cow<'static, str>>, work: impl Future<Output = T>) -> T {
     let progress = Progress::begin(what);
     let mut work = pin!(work);
     loop {

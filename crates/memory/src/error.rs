@@ -258,6 +258,22 @@ pub enum MemoryError {
         /// What there is.
         valid: String,
     },
+    /// There is no text to be had of a file.
+    #[error("{filename} cannot be used: {why}\n  possible: {}", crate::READABLE)]
+    UnreadableFile {
+        /// Its name.
+        filename: String,
+        /// Why.
+        why: String,
+    },
+    /// Nothing is written in a file: an empty document, or pictures of text.
+    #[error(
+        "{filename} cannot be used: there is no text in it; pictures of text would have to be recognised first"
+    )]
+    NoText {
+        /// Its name.
+        filename: String,
+    },
     /// What the auxiliary model proposed cannot be read.
     #[error(
         "the auxiliary model proposed memories in a form that cannot be read: {problem}. Nothing was kept"

@@ -93,7 +93,8 @@ pub use index::{
     lexical_vector,
 };
 pub use ingestion::{
-    Ingested, NewResource, ResourceKind, ResourceListing, Resources, Way, smart_context, state_name,
+    FileText, Ingested, LARGEST_FILE, NewResource, READABLE, ReadResource, ResourceKind, ResourceListing,
+    Resources, WHOLE_PDF, WHOLE_TEXT, Way, file_text, smart_context, state_name,
 };
 pub use memory::{Memory, MemoryBuilder, WordsAlone};
 pub use reembed::reembed;

@@ -1,7 +1,7 @@
 //! What a model is sent in place of a user's message.
 
 use crate::templates::{MemoryBlock, NotesBlock, TemplateName, Templates};
-use crate::{Note, PromptError, Recalled};
+use crate::{Note, PromptError, Recalled, SmartContext};
 use tidegate_message::Content;
 use tidegate_policy::Label;
 
@@ -14,7 +14,7 @@ pub struct Composed {
     pub label: Label,
 }
 
-/// Adds recalled memory and notes to what a user wrote, as blocks that nothing in them can close.
+/// Adds recalled memory, what stands for files that are not there whole, and notes to what a user wrote, as blocks that nothing in them can close.
 ///
 /// If all of it is text, the blocks follow the last text after a blank line. If there is an image or a file in it, they
 /// are one more text part at the end. What the user wrote is not changed.
@@ -25,11 +25,15 @@ pub fn compose_user_api_content(
     templates: &Templates,
     content: &[Content],
     recalled: &[Recalled],
+    files: &[SmartContext],
     notes: &[Note],
 ) -> Result<Composed, PromptError> {
-    let mut blocks = Vec::with_capacity(2);
+    let mut blocks = Vec::with_capacity(files.len().saturating_add(2));
     if !recalled.is_empty() {
         blocks.push(templates.render(TemplateName::Memory, MemoryBlock::new(recalled))?);
+    }
+    for file in files {
+        blocks.push(file.render(templates)?);
     }
     if !notes.is_empty() {
         blocks.push(templates.render(TemplateName::Notes, NotesBlock::new(notes))?);
@@ -38,6 +42,7 @@ pub fn compose_user_api_content(
     let labels = recalled
         .iter()
         .map(|item| item.label)
+        .chain(files.iter().map(|file| file.label))
         .chain(notes.iter().map(|note| note.label));
     let label = Label::join_all(labels);
     if blocks.is_empty() {

@@ -1,21 +1,24 @@
 //! Files that the owner attaches to a message: read whole, and labelled by where they lie and what is recorded of them.
 //!
-//! What is in them is not the owner's word. The text rides on the message as recalled memory does, and licenses nothing; an
+//! What is in them is not the owner's word. A small text rides on the message as recalled memory does, and licenses
+//! nothing; a long one is kept as a source of the session, and a block that says how to search it rides in its place; an
 //! image is a part of the message.
 
-use crate::RuntimeError;
+use crate::open::canonical_folder;
 use crate::project_file::recorded_label;
-use crate::runtime::Shared;
+use crate::runtime::{Shared, find};
+use crate::{Runtime, RuntimeError, SessionRequest, Which};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use tidegate_message::{Content, Data};
+use tidegate_core::Routing;
+use tidegate_memory::{
+    FileText, LARGEST_FILE, MemoryError, READABLE, ResourceKind, WHOLE_PDF, WHOLE_TEXT, file_text,
+};
+use tidegate_message::{Content, Data, ModelId, ModelPolicy};
 use tidegate_policy::{Integrity, Label, Origin, ToolName};
 
-/// Bytes of a text that goes into the context whole (the ingestion rules of the memory).
-pub(crate) const MOST_TEXT: u64 = 32 << 10;
-
-/// Bytes of an image that does.
-pub(crate) const MOST_IMAGE: u64 = 1 << 20;
+/// Bytes of an image that goes into the context.
+const MOST_IMAGE: u64 = 1 << 20;
 
 /// Files of one message.
 const MOST_FILES: usize = 20;
@@ -44,25 +47,42 @@ pub enum AttachmentError {
         /// As it was given.
         path: PathBuf,
     },
-    /// It is too long to go into the context whole.
-    #[error(
-        "cannot attach {path}: {what} may have {most} bytes, and it has more\n  possible: put it into the workspace, and let the model read the parts it needs"
-    )]
-    TooLong {
+    /// It is an image that is too long for the context.
+    #[error("cannot attach {path}: an image may have {MOST_IMAGE} bytes, and it has more; make it smaller")]
+    LargeImage {
         /// As it was given.
         path: PathBuf,
-        /// What it is.
-        what: &'static str,
-        /// How many bytes it may have.
-        most: u64,
     },
-    /// It is neither text nor a known image.
-    #[error("cannot attach {path}: it is neither UTF-8 text nor an image (PNG, JPEG, GIF, WebP)")]
+    /// It is too long to go into the context whole, and there is no memory to keep it in.
+    #[error(
+        "cannot attach {path}: texts of {WHOLE_TEXT} bytes and more are kept in memory, to be searched, and memory is \
+         switched off\n  possible: [memory] enabled = true, or put it into the workspace, and let the model read the \
+         parts it needs"
+    )]
+    NoMemory {
+        /// As it was given.
+        path: PathBuf,
+    },
+    /// There is nothing in it that a model could be shown.
+    #[error(
+        "cannot attach {path}: {why}\n  possible: images (PNG, JPEG, GIF, WebP) of up to 1 MiB, and files of up to 64 MiB: \
+         {READABLE}"
+    )]
     UnknownKind {
         /// As it was given.
         path: PathBuf,
+        /// Why.
+        why: String,
     },
-    /// It is an image, and the model that would get it takes none.
+    /// It is too long for the context, and could not be kept as a source.
+    #[error("cannot attach {path}: it could not be kept to be searched: {why}")]
+    NotKept {
+        /// As it was given.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// It is an image, or a PDF of images, and the model that would get it takes none.
     #[error(
         "cannot attach {path}: {model} takes no images ([models.\"{model}\"] images = false); choose another with --model-policy"
     )]
@@ -70,7 +90,7 @@ pub enum AttachmentError {
         /// As it was given.
         path: PathBuf,
         /// The model.
-        model: tidegate_message::ModelId,
+        model: ModelId,
     },
     /// There are too many of them.
     #[error("{count} files are attached to one message; {MOST_FILES} is the most")]
@@ -84,14 +104,79 @@ pub enum AttachmentError {
 pub(crate) struct Attached {
     /// As it is told to the model: relative to the workspace if it is in it.
     pub(crate) name: String,
+    /// As it was given.
+    pub(crate) path: PathBuf,
     pub(crate) label: Label,
     pub(crate) body: AttachedBody,
 }
 
 /// What is in it.
 pub(crate) enum AttachedBody {
+    /// A text that goes into the context whole.
     Text(String),
+    /// An image, or a PDF of images: a part of the message.
     Image(Content),
+    /// A text that is kept as a source of the session.
+    Long(LongText),
+}
+
+/// A text that is too long for the context.
+pub(crate) struct LongText {
+    pub(crate) text: String,
+    pub(crate) media_type: &'static str,
+    /// How many bytes the file has.
+    pub(crate) bytes: u64,
+}
+
+impl Runtime {
+    /// Looks whether these files can be attached to the first message of the session that is asked for, if it would be a
+    /// new one: whoever is told so before makes no session for nothing. Rules and clearances are looked at by the turn,
+    /// which records what they say.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Attachment`] for the first that cannot; those of reading the store.
+    pub async fn check_attachments(
+        &self,
+        request: &SessionRequest,
+        files: &[PathBuf],
+    ) -> Result<(), RuntimeError> {
+        let shared = &self.shared;
+        let existing = match &request.which {
+            _ if files.is_empty() => return Ok(()),
+            Which::New | Which::InPlaceOf(_) => None,
+            Which::Named(name) => shared.store.session_named(name).await?,
+            Which::Existing(given) => Some(find(&*shared.store, given).await?),
+        };
+        if existing.is_some() {
+            return Ok(());
+        }
+        let workspace = request.workspace.as_deref().unwrap_or_else(|| Path::new("."));
+        let attached = read_all(shared, &canonical_folder(workspace)?, files).await?;
+        let policy = request.model_policy.clone();
+        let policy: ModelPolicy = policy
+            .or_else(|| shared.configuration.agent.model_policy.parse().ok())
+            .unwrap_or_default();
+        let tier = Routing::new(&policy).current();
+        let first = shared.candidates(&policy, tier).into_iter().next();
+        check_images(&attached, first.filter(|model| !shared.takes_images(model)))
+    }
+}
+
+/// Refuses images where the model that gets them, `without_images`, takes none.
+pub(crate) fn check_images(
+    attached: &[Attached],
+    without_images: Option<ModelId>,
+) -> Result<(), RuntimeError> {
+    let image = attached
+        .iter()
+        .find(|file| matches!(file.body, AttachedBody::Image(_)));
+    match (image, without_images) {
+        (Some(file), Some(model)) => {
+            let path = file.path.clone();
+            Err(AttachmentError::NoImages { path, model }.into())
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Attached {
@@ -145,54 +230,78 @@ async fn read(shared: &Shared, workspace: &Path, given: &Path) -> Result<Attache
     label.integrity = Integrity::Untrusted;
     let mut bytes = Vec::new();
     let file = std::fs::File::open(&path).map_err(unreadable)?;
-    file.take(MOST_IMAGE + 1)
+    file.take(LARGEST_FILE + 1)
         .read_to_end(&mut bytes)
         .map_err(unreadable)?;
+    let body = body(given, bytes).await?;
+    if matches!(body, AttachedBody::Long(_)) && shared.memory.is_none() {
+        let path = given.to_path_buf();
+        return Err(AttachmentError::NoMemory { path }.into());
+    }
     let name = path.strip_prefix(workspace).unwrap_or(&path);
     Ok(Attached {
         name: name.display().to_string(),
+        path: given.to_path_buf(),
         label,
-        body: body(given, bytes)?,
+        body,
     })
 }
 
-fn body(given: &Path, bytes: Vec<u8>) -> Result<AttachedBody, AttachmentError> {
-    let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    let too_long = |what, most| AttachmentError::TooLong {
-        path: given.to_path_buf(),
-        what,
-        most,
-    };
+async fn body(given: &Path, bytes: Vec<u8>) -> Result<AttachedBody, AttachmentError> {
     if let Some(media_type) = image_type(&bytes) {
-        if length > MOST_IMAGE {
-            return Err(too_long("an image", MOST_IMAGE));
+        if length(&bytes) > MOST_IMAGE {
+            let path = given.to_path_buf();
+            return Err(AttachmentError::LargeImage { path });
         }
         return Ok(AttachedBody::Image(Content::Image {
             media_type: media_type.to_owned(),
-            data: Data::from_base64(base64::Engine::encode(
-                &base64::engine::general_purpose::STANDARD,
-                &bytes,
-            )),
+            data: data(&bytes),
         }));
     }
-    let cut = length > MOST_IMAGE;
-    let text = match String::from_utf8(bytes) {
-        Ok(text) if !text.contains('\0') => text,
-        // What was read ends in the middle of a long text.
-        Err(error) if cut && error.utf8_error().error_len().is_none() => {
-            return Err(too_long("a text", MOST_TEXT));
-        }
-        Ok(_) | Err(_) => {
-            return Err(AttachmentError::UnknownKind {
-                path: given.to_path_buf(),
-            });
-        }
-    };
-    if length > MOST_TEXT {
-        return Err(too_long("a text", MOST_TEXT));
+    if bytes.is_empty() {
+        return Ok(AttachedBody::Text(String::new()));
     }
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    Ok(AttachedBody::Text(text.to_owned()))
+    let name = given.file_name().unwrap_or(given.as_os_str());
+    let name = name.to_string_lossy().into_owned();
+    let bytes_in_it = length(&bytes);
+    let kind = ResourceKind::of_file(&name, &bytes);
+    // A PDF of pictures is shown as it is, where it is small enough.
+    let as_it_is = (kind == ResourceKind::Pdf && bytes_in_it < WHOLE_PDF).then(|| data(&bytes));
+    let media_type = kind.media_type(&name);
+    match (file_text(name.clone(), bytes).await, as_it_is) {
+        (Ok(FileText { text, .. }), _) if length(text.as_bytes()) < WHOLE_TEXT => {
+            Ok(AttachedBody::Text(text))
+        }
+        (Ok(FileText { text, .. }), _) => Ok(AttachedBody::Long(LongText {
+            text,
+            media_type,
+            bytes: bytes_in_it,
+        })),
+        (Err(MemoryError::NoText { .. }), Some(data)) => Ok(AttachedBody::Image(Content::File {
+            name,
+            media_type: media_type.to_owned(),
+            data,
+        })),
+        (Err(error), _) => {
+            let path = given.to_path_buf();
+            let why = match error {
+                MemoryError::UnreadableFile { why, .. } => why,
+                error => error.to_string(),
+            };
+            Err(AttachmentError::UnknownKind { path, why })
+        }
+    }
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
+fn data(bytes: &[u8]) -> Data {
+    Data::from_base64(base64::Engine::encode(
+        &base64::engine::general_purpose::STANDARD,
+        bytes,
+    ))
 }
 
 /// The media type of an image, by its first bytes (the signatures of the formats' specifications).
@@ -214,45 +323,55 @@ fn image_type(bytes: &[u8]) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn kind(bytes: Vec<u8>) -> String {
-        match body(Path::new("f"), bytes) {
+    async fn kind(name: &str, bytes: Vec<u8>) -> String {
+        match body(Path::new(name), bytes).await {
             Ok(AttachedBody::Text(text)) => format!("text of {}", text.len()),
             Ok(AttachedBody::Image(Content::Image { media_type, .. })) => media_type,
             Ok(AttachedBody::Image(_)) => "no image".into(),
-            Err(AttachmentError::TooLong { what, most, .. }) => format!("{what} over {most}"),
-            Err(error) => error.to_string(),
+            Ok(AttachedBody::Long(long)) => format!("{} to be kept: {}", long.media_type, long.text.len()),
+            Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
         }
     }
 
-    #[test]
-    fn files_are_told_apart_by_their_bytes_and_have_a_length() {
+    #[tokio::test]
+    async fn files_are_told_apart_by_their_names_and_bytes_and_have_a_length() {
         let text = |count: usize| "é".repeat(count / 2).into_bytes();
         let image = |length: usize| {
             let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
             bytes.resize(length, 0);
             bytes
         };
-        let unknown = "cannot attach f: it is neither UTF-8 text nor an image (PNG, JPEG, GIF, WebP)";
-        for (bytes, expected) in [
-            (b"".to_vec(), "text of 0"),
-            ("\u{feff}a".into(), "text of 1"),
-            (text(32 << 10), "text of 32768"),
-            (text((32 << 10) + 2), "a text over 32768"),
-            // Cut in the middle of a character.
+        let unknown = "cannot attach f: there is no reader for files of this type; give its text instead";
+        for (name, bytes, expected) in [
+            ("f", b"".to_vec(), "text of 0"),
+            ("f", "\u{feff}a".into(), "text of 1"),
+            ("f", text((32 << 10) - 2), "text of 32766"),
+            ("f", text(32 << 10), "text/plain to be kept: 32768"),
+            ("f.md", text(2 << 20), "text/markdown to be kept: 2097152"),
+            ("f", b"a\0b".to_vec(), unknown),
+            ("f", b"\x7fELF\xff".to_vec(), unknown),
+            ("f", image(1 << 20), "image/png"),
             (
-                format!("a{}", "é".repeat(1 << 19)).into_bytes(),
-                "a text over 32768",
+                "f",
+                image((1 << 20) + 1),
+                "cannot attach f: an image may have 1048576 bytes, and it has more; make it smaller",
             ),
-            (b"a\0b".to_vec(), unknown),
-            (b"\xff\xfe".to_vec(), unknown),
-            (image(1 << 20), "image/png"),
-            (image((1 << 20) + 1), "an image over 1048576"),
-            (b"\xff\xd8\xff\xe0".to_vec(), "image/jpeg"),
-            (b"GIF89a".to_vec(), "image/gif"),
-            (b"RIFF\0\0\0\0WEBPVP8 ".to_vec(), "image/webp"),
-            (b"%PDF-1.7\n\xff".to_vec(), unknown),
+            ("f", b"\xff\xd8\xff\xe0".to_vec(), "image/jpeg"),
+            ("f", b"GIF89a".to_vec(), "image/gif"),
+            ("f", b"RIFF\0\0\0\0WEBPVP8 ".to_vec(), "image/webp"),
+            (
+                "f.doc",
+                b"old".to_vec(),
+                "cannot attach f.doc: files of Word and PowerPoint from before 2007 cannot be read; save it as docx, \
+                 pptx or PDF",
+            ),
         ] {
-            assert_eq!(kind(bytes), expected);
+            assert_eq!(kind(name, bytes).await, expected);
         }
+        let torn = kind("f", b"%PDF-1.7\n\xff".to_vec()).await;
+        assert!(
+            torn.starts_with("cannot attach f: it cannot be read as PDF; it may be damaged"),
+            "{torn}"
+        );
     }
 }

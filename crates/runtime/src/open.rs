@@ -116,9 +116,33 @@ impl Runtime {
         };
         match existing {
             Some(record) => reopen(shared, record.session.id, request).await,
-            None => create(shared, request).await,
+            None => create(shared, request, Purpose::Turns).await,
         }
     }
+
+    /// The session of this name in the current folder; one that is not there yet is begun, whether or not there is a model
+    /// for it: for texts that are saved for it before it is first run. Its clearance is what the configuration and the
+    /// user allow until it is opened with [`session`](Self::session), which looks at its models.
+    ///
+    /// # Errors
+    /// Of the store; if the current folder cannot be its workspace.
+    pub async fn begin_without_models(&self, name: SessionName) -> Result<SessionId, RuntimeError> {
+        let shared = &self.shared;
+        if let Some(record) = shared.store.session_named(&name).await? {
+            return Ok(record.session.id);
+        }
+        let request = SessionRequest::new(Which::Named(name));
+        Ok(create(shared, request, Purpose::Texts).await?.id())
+    }
+}
+
+/// What a session is made for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// To be run: there have to be models.
+    Turns,
+    /// To hold texts; its models are looked at when it is opened.
+    Texts,
 }
 
 async fn reopen(
@@ -248,7 +272,11 @@ async fn last_tier(shared: &Shared, id: SessionId) -> Result<Option<Tier>, Runti
     Ok(run.and_then(|run| run.routing().current()))
 }
 
-async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session, RuntimeError> {
+async fn create(
+    shared: &Arc<Shared>,
+    request: SessionRequest,
+    purpose: Purpose,
+) -> Result<Session, RuntimeError> {
     let policy = match request.model_policy {
         Some(policy) => policy,
         // Loading has checked it.
@@ -259,8 +287,13 @@ async fn create(shared: &Arc<Shared>, request: SessionRequest) -> Result<Session
             .parse()
             .unwrap_or_default(),
     };
-    shared.check_policy(&policy)?;
-    let clearance = clearance(shared, &request.user, &policy)?;
+    let clearance = match purpose {
+        Purpose::Turns => {
+            shared.check_policy(&policy)?;
+            clearance(shared, &request.user, &policy)?
+        }
+        Purpose::Texts => clearance_without_models(shared, &request.user)?,
+    };
     let role = role(shared, &request.user)?;
     let workspace = canonical_folder(&request.workspace.unwrap_or_else(|| PathBuf::from(".")))?;
     let registry = registry(shared, &workspace, role)?;
@@ -498,7 +531,7 @@ pub(crate) fn path_rules(shared: &Shared, workspace: &Path) -> Result<PathRules,
     Ok(builder.build()?)
 }
 
-fn canonical_folder(folder: &Path) -> Result<PathBuf, RuntimeError> {
+pub(crate) fn canonical_folder(folder: &Path) -> Result<PathBuf, RuntimeError> {
     let wrong = |cause| RuntimeError::Folder {
         what: "workspace",
         path: folder.to_path_buf(),

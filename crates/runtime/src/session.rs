@@ -83,8 +83,9 @@ pub struct TurnOptions<'a> {
     /// Who can be asked to approve calls. Without one the turn is unattended: `[policy] unattended` decides, and the
     /// owner is not asked before the session rises (`[policy] bumpers`).
     pub approver: Option<&'a dyn Approver>,
-    /// Files that are attached to the message, by path: UTF-8 text of up to 32 KiB, images (PNG, JPEG, GIF, WebP) of up to
-    /// 1 MiB, 20 at most. They are UNTRUSTED, of the level that their place and the record say.
+    /// Files that are attached to the message, by path, 20 at most: images (PNG, JPEG, GIF, WebP) of up to 1 MiB; text and
+    /// documents ([`READABLE`](tidegate_memory::READABLE)) of up to 64 MiB, whose text rides on the message below 32 KiB
+    /// and else is kept as a source of the session. They are UNTRUSTED, of the level that their place and the record say.
     pub attachments: Vec<PathBuf>,
     /// Notes that ride on the message beside those that were left for it.
     pub notes: Vec<Note>,

@@ -1,5 +1,6 @@
 //! One turn: performs the machine's steps and persists it at each.
 
+mod attach;
 mod begin;
 mod calls;
 mod compact;

@@ -138,6 +138,19 @@ impl Runtime {
         Ok(Self::judging(loaded, data, variables)?.secret_values(values))
     }
 
+    /// The same with the templates, for [`begin_without_models`](Self::begin_without_models).
+    ///
+    /// # Errors
+    /// As [`showing`](Self::showing), and if a template cannot be used.
+    pub fn preparing(
+        loaded: &Loaded,
+        data: &DataFolder,
+        variables: &[(String, String)],
+    ) -> Result<RuntimeBuilder, RuntimeError> {
+        let templates = prompt::templates(loaded, data)?;
+        Ok(Self::showing(loaded, data, variables)?.templates(templates))
+    }
+
     /// What keeps the configured providers from being set up here and now: keys that are not there, scenarios
     /// that cannot be played or that nobody trusts; and templates that cannot be used. [`open`](Self::open) fails with the first of them.
     pub fn missing(loaded: &Loaded, data: &DataFolder, variables: &[(String, String)]) -> Vec<RuntimeError> {

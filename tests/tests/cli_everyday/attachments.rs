@@ -65,7 +65,8 @@ async fn text_rides_on_the_message_as_data_and_an_image_is_a_part_of_it() {
 #[test]
 fn what_cannot_be_attached_is_told_and_nothing_is_begun() {
     let home = Home::answering("done");
-    home.write("project/long.txt", "x".repeat(33_000));
+    home.write("project/old.doc", "old");
+    home.write("project/torn.pdf", "%PDF-1.7");
     home.write("project/odd.bin", b"\xff\xfe\0");
     home.write("project/confidential/plan.md", "secret plan");
     let configured = home.read("config/tidegate/tidegate.toml");
@@ -76,8 +77,9 @@ fn what_cannot_be_attached_is_told_and_nothing_is_begun() {
     for (file, code, expected) in [
         ("nothing.txt", 1, "cannot attach nothing.txt: it cannot be read"),
         (".", 1, "cannot attach .: it is no file"),
-        ("long.txt", 1, "a text may have 32768 bytes"),
-        ("odd.bin", 1, "it is neither UTF-8 text nor an image"),
+        ("old.doc", 1, "from before 2007"),
+        ("torn.pdf", 1, "it cannot be read as PDF"),
+        ("odd.bin", 1, "possible: images (PNG, JPEG, GIF, WebP)"),
         (
             "picture.png",
             1,
@@ -88,7 +90,6 @@ fn what_cannot_be_attached_is_told_and_nothing_is_begun() {
             1,
             "one of the program's own files",
         ),
-        ("confidential/plan.md", 3, "confidential/plan.md"),
     ] {
         let ended = home
             .run(["run", "look", "--session", "a", "--attach", file])
@@ -96,11 +97,95 @@ fn what_cannot_be_attached_is_told_and_nothing_is_begun() {
         assert!(ended.err.contains(expected), "{file}: {}", ended.err);
         assert!(!ended.out.contains("done"), "{file}: {}", ended.out);
     }
+    let sessions = home.run(["sessions", "list", "--json"]).code(0).lines();
+    assert!(sessions.is_empty(), "{sessions:?}");
+    // What rules and clearances refuse is recorded, with the session it was for.
+    home.run([
+        "run",
+        "look",
+        "--session",
+        "a",
+        "--attach",
+        "confidential/plan.md",
+    ])
+    .code(3)
+    .says(["confidential/plan.md"]);
     let history = home.run(["sessions", "history", "a"]).code(0).out;
     assert!(!history.contains("look"), "{history}");
     assert!(!history.contains("secret plan"), "{history}");
-    home.run(["run", "--session", "a", "--resume", "--attach", "long.txt"])
+    home.run(["run", "--session", "a", "--resume", "--attach", "old.doc"])
         .code(2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_text_is_kept_for_the_session_and_the_model_is_told_how_to_search_it() {
+    let server = FakeOpenAi::start([
+        FakeReply::call(
+            "c1",
+            "search_sessions_context",
+            json!({"query": "crane at berth seven"}),
+        ),
+        FakeReply::text("Green."),
+    ])
+    .await
+    .unwrap();
+    let home = Home::openai(&server.base_url(), "");
+    let mut long = "Nothing happened on the quay that day.\n\n".repeat(1_200);
+    long.push_str("The crane at berth seven is green. </smart_context>\n");
+    home.write("project/notes/log.txt", &long);
+    let home = tokio::task::spawn_blocking(move || {
+        let report = home
+            .run([
+                "run",
+                "what colour is the crane",
+                "--session",
+                "a",
+                "--attach",
+                "notes/log.txt",
+                "--json",
+            ])
+            .code(0)
+            .json();
+        assert_eq!(
+            report["label"],
+            json!({"classification": "INTERNAL", "integrity": "UNTRUSTED"})
+        );
+        home
+    })
+    .await
+    .unwrap();
+    server.assert_complete();
+    let [first, second] = server.requests().try_into().unwrap();
+    let asked = first.messages().last().unwrap()["content"].to_string();
+    assert!(!asked.contains("Nothing happened"), "{asked}");
+    let block = asked.split_once("<smart_context ").unwrap().1;
+    let source = block.split_once("source_id=\\\"").unwrap().1;
+    let source = source.split_once("\\\"").unwrap().0.to_owned();
+    for part in [
+        "filename=\\\"notes/log.txt\\\"",
+        "mime_type=\\\"text/plain\\\"",
+        "mode=\\\"INDEXED\\\"",
+        "label=\\\"INTERNAL, UNTRUSTED\\\"",
+        "For details: search_sessions_context with source_id",
+    ] {
+        assert!(block.contains(part), "{part} is not in {block}");
+    }
+    let found = second.messages().last().unwrap()["content"].to_string();
+    assert!(found.contains("The crane at berth seven is green."), "{found}");
+    let sources = tokio::task::spawn_blocking(move || {
+        let sources = home
+            .run(["rag", "sources", "--session", "a", "--json"])
+            .code(0)
+            .json();
+        home.run(["sessions", "delete", "a", "--yes"]).code(0);
+        let left = home.run(["rag", "sources", "--json"]).code(0).json();
+        assert_eq!(left["sources"], json!([]));
+        sources
+    })
+    .await
+    .unwrap();
+    assert_eq!(sources["sources"][0]["source_id"], source);
+    assert_eq!(sources["sources"][0]["label"]["integrity"], "UNTRUSTED");
 }
 
 const SCHEMA: &str =

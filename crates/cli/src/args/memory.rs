@@ -158,7 +158,7 @@ pub(crate) enum RagCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct RagSaveArgs {
-    /// Text files.
+    /// Text (Markdown, HTML, JSON, source code), PDF, Word, PowerPoint, Excel or OpenDocument files.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// The session, by name or id; one is started if there is none of this name.

@@ -39,6 +39,8 @@ pub(crate) async fn run(global: &Global, args: RunArgs) -> anyhow::Result<Exit> 
     let mut request = SessionRequest::new(which);
     request.workspace = args.workspace;
     request.model_policy = args.model_policy;
+    // A session that could not begin is not made.
+    runtime.check_attachments(&request, &args.attach).await?;
     let mut session = runtime.session(request).await?;
     for id in args.approve {
         approvals::grant(&**runtime.store(), id).await?;

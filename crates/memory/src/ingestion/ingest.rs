@@ -10,6 +10,25 @@ use tidegate_store::{RecordWrite, RecordsCommit, ResourceRecord, ResourceState, 
 /// How many ids are tried: as many files of one conversation in one second.
 const ATTEMPTS: i64 = 1_000;
 
+/// Why nothing comes of a file in which nothing is written.
+const NO_TEXT: &str = "there is no text in it; pictures of text would have to be recognised first";
+
+/// Why nothing comes of a file whose reader fails.
+pub(super) const READER_FAILED: &str = "the file is damaged, or made so that its reader fails";
+
+/// A file whose text was read already ([`file_text`](crate::file_text)) and is longer than a context should hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadResource {
+    /// Its name.
+    pub filename: String,
+    /// Its media type; perhaps empty.
+    pub mime_type: String,
+    /// How many bytes the file has.
+    pub bytes: u64,
+    /// Its text.
+    pub text: String,
+}
+
 /// A file that is given to a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewResource {
@@ -52,7 +71,10 @@ impl Memory {
         }
         let kind = ResourceKind::of(&new.mime_type, &new.filename);
         let way = kind.way(new.bytes.len() as u64);
-        let mut resource = self.registered(scope, &new).await?;
+        let length = new.bytes.len() as u64;
+        let mut resource = self
+            .registered(scope, &new.filename, &new.mime_type, length)
+            .await?;
         let text = match way {
             Way::Refused(why) => return self.failed(resource, why.to_owned()).await,
             Way::Whole => {
@@ -65,15 +87,13 @@ impl Memory {
                     Ok(Ok(text)) => text,
                     Ok(Err(unreadable)) => return self.failed(resource, unreadable.told()).await,
                     Err(_) => {
-                        let why = "the file is damaged, or made so that its reader fails";
-                        return self.failed(resource, why.to_owned()).await;
+                        return self.failed(resource, READER_FAILED.to_owned()).await;
                     }
                 }
             }
         };
         if text.trim().is_empty() {
-            let why = "there is no text in it; pictures of text would have to be recognised first";
-            return self.failed(resource, why.to_owned()).await;
+            return self.failed(resource, NO_TEXT.to_owned()).await;
         }
         let way = match way {
             Way::ByItsText => ResourceKind::way_of_text(text.len() as u64),
@@ -86,6 +106,38 @@ impl Memory {
                 text: Some(text),
             });
         }
+        let resource = self.cut(scope, resource, text, work).await?;
+        Ok(Ingested { resource, text: None })
+    }
+
+    /// Takes a file into the scope's conversation whose text was read already, as [`ingest`](Self::ingest) does with one
+    /// that is too long for the context: it is registered, cut into chunks and summed up, or failed with the reason.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn ingest_text(
+        &self,
+        scope: &Scope,
+        read: ReadResource,
+        work: EmbedWork,
+    ) -> Result<ResourceRecord, MemoryError> {
+        if read.filename.trim().is_empty() {
+            return Err(MemoryError::Empty { what: "filename" });
+        }
+        let resource = self
+            .registered(scope, &read.filename, &read.mime_type, read.bytes)
+            .await?;
+        self.cut(scope, resource, read.text, work).await
+    }
+
+    /// Cuts the text of a resource into chunks, and sums it up where a model may see it.
+    async fn cut(
+        &self,
+        scope: &Scope,
+        mut resource: ResourceRecord,
+        text: String,
+        work: EmbedWork,
+    ) -> Result<ResourceRecord, MemoryError> {
         let cancel = Arc::clone(&work.cancel);
         let saved = self
             .save_session_context(scope, &resource.key.source, Passages::Text(text), work)
@@ -98,14 +150,14 @@ impl Memory {
                 }
                 return Err(error);
             }
-            Err(error) => return self.failed(resource, crate::error::told(&error)).await,
+            Err(error) => return Ok(self.failed(resource, crate::error::told(&error)).await?.resource),
         }
         self.enter(&mut resource, ResourceState::Indexed).await?;
         if let Some(summary) = self.sum_up(scope, &resource.key, &cancel).await? {
             resource.summary = Some(summary);
             self.enter(&mut resource, ResourceState::VectorizedSumUp).await?;
         }
-        Ok(Ingested { resource, text: None })
+        Ok(resource)
     }
 
     /// Marks resources that came before `before_ms` and are still pending, as after a crash: those whose chunks are there
@@ -134,7 +186,13 @@ impl Memory {
     }
 
     /// The row, pending, under an id that nobody else has.
-    async fn registered(&self, scope: &Scope, new: &NewResource) -> Result<ResourceRecord, MemoryError> {
+    async fn registered(
+        &self,
+        scope: &Scope,
+        filename: &str,
+        mime_type: &str,
+        bytes: u64,
+    ) -> Result<ResourceRecord, MemoryError> {
         let now_ms = self.now_ms();
         let mut resource = ResourceRecord {
             key: SourceKey {
@@ -143,9 +201,9 @@ impl Memory {
                 source: "".into(),
                 label: scope.label,
             },
-            filename: new.filename.trim().to_owned(),
-            mime_type: new.mime_type.trim().to_owned(),
-            bytes: new.bytes.len() as u64,
+            filename: filename.trim().to_owned(),
+            mime_type: mime_type.trim().to_owned(),
+            bytes,
             state: ResourceState::PendingIngestion,
             summary: None,
             created_ms: now_ms,

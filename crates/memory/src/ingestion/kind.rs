@@ -1,13 +1,27 @@
 //! What a file is, and what is done with it.
 
 /// Text below this many bytes goes into the context whole (32 KiB).
-const WHOLE_TEXT: u64 = 32 * 1_024;
+pub const WHOLE_TEXT: u64 = 32 * 1_024;
 
 /// A PDF below this many bytes goes into the context whole (1 MiB).
-const WHOLE_PDF: u64 = 1_024 * 1_024;
+pub const WHOLE_PDF: u64 = 1_024 * 1_024;
 
-/// A file of more bytes than this is not read (64 MiB).
-const LARGEST: u64 = 64 * 1_024 * 1_024;
+/// A file of more bytes than this is not read (64 MiB): what has to be in memory whole, and its text beside it.
+pub const LARGEST_FILE: u64 = 64 * 1_024 * 1_024;
+
+/// How the formats begin whose files may come without a name that tells (their specifications). What is in an archive
+/// is not told by its beginning.
+const BEGINNINGS: &[(&[u8], ResourceKind)] = &[
+    (b"%PDF-", ResourceKind::Pdf),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", ResourceKind::OldOffice),
+    (b"\x89PNG\r\n\x1a\n", ResourceKind::Image),
+    (b"\xff\xd8\xff", ResourceKind::Image),
+    (b"GIF87a", ResourceKind::Image),
+    (b"GIF89a", ResourceKind::Image),
+    (b"ID3", ResourceKind::Audio),
+    (b"fLaC", ResourceKind::Audio),
+    (b"OggS", ResourceKind::Audio),
+];
 
 /// What a file is, by its media type, or by the end of its name where that tells nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +151,53 @@ impl ResourceKind {
         }
     }
 
+    /// What a file is of which nobody told the media type: by the end of its name, else by how it begins; what is
+    /// neither known by the one nor by the other, and reads as text, is text.
+    ///
+    /// ```
+    /// use tidegate_memory::ResourceKind;
+    ///
+    /// assert_eq!(ResourceKind::of_file("Makefile", b"all:"), ResourceKind::Text);
+    /// assert_eq!(ResourceKind::of_file("scan", b"%PDF-1.7"), ResourceKind::Pdf);
+    /// assert_eq!(ResourceKind::of_file("core", b"\x7fELF\0"), ResourceKind::Other);
+    /// ```
+    pub fn of_file(filename: &str, bytes: &[u8]) -> Self {
+        let named = Self::of("", filename);
+        if named != Self::Other {
+            return named;
+        }
+        let begins = BEGINNINGS.iter().find(|(begin, _)| bytes.starts_with(begin));
+        match begins {
+            Some((_, kind)) => *kind,
+            None if super::document::is_text(bytes) => Self::Text,
+            None => Self::Other,
+        }
+    }
+
+    /// The media type of a file of this kind and name; that of bytes in general where it is not known.
+    pub fn media_type(self, filename: &str) -> &'static str {
+        let end = filename.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase());
+        let end = end.as_deref().unwrap_or_default();
+        match self {
+            Self::Text => "text/plain",
+            Self::Json => "application/json",
+            Self::Markdown => "text/markdown",
+            Self::Html => "text/html",
+            Self::Pdf => "application/pdf",
+            Self::Document if end == "odt" => "application/vnd.oasis.opendocument.text",
+            Self::Document => "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+            Self::Slides if end == "odp" => "application/vnd.oasis.opendocument.presentation",
+            Self::Slides => "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+            Self::Sheet if end == "ods" => "application/vnd.oasis.opendocument.spreadsheet",
+            Self::Sheet if end == "xlsb" => "application/vnd.ms-excel.sheet.binary.macroenabled.12",
+            Self::Sheet if end == "xls" => "application/vnd.ms-excel",
+            Self::Sheet => "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+            Self::OldOffice if end == "ppt" => "application/vnd.ms-powerpoint",
+            Self::OldOffice => "application/msword",
+            Self::Image | Self::Audio | Self::Other => "application/octet-stream",
+        }
+    }
+
     fn of_name(filename: &str, otherwise: Self) -> Self {
         let Some((_, end)) = filename.rsplit_once('.') else {
             return otherwise;
@@ -168,7 +229,7 @@ impl ResourceKind {
             Self::OldOffice => Way::Refused(
                 "files of Word and PowerPoint from before 2007 cannot be read; save it as docx, pptx or PDF",
             ),
-            _ if bytes > LARGEST => Way::Refused("the file is larger than 64 MiB; give a part of it"),
+            _ if bytes > LARGEST_FILE => Way::Refused("the file is larger than 64 MiB; give a part of it"),
             Self::Text | Self::Json | Self::Markdown | Self::Html => Self::way_of_text(bytes),
             Self::Pdf => Way::Chunks,
             Self::Document | Self::Slides | Self::Sheet => Way::ByItsText,

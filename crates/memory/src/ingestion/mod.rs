@@ -5,8 +5,10 @@ mod ingest;
 mod kind;
 mod listing;
 mod native_id;
+mod reading;
 mod sum_up;
 
-pub use ingest::{Ingested, NewResource};
-pub use kind::{ResourceKind, Way};
+pub use ingest::{Ingested, NewResource, ReadResource};
+pub use kind::{LARGEST_FILE, ResourceKind, WHOLE_PDF, WHOLE_TEXT, Way};
 pub use listing::{ResourceListing, Resources, smart_context, state_name};
+pub use reading::{FileText, READABLE, file_text};

@@ -5,8 +5,8 @@ use crate::compaction::largest_fixed;
 use crate::templates::Templates;
 use crate::{
     Compaction, CompactionCause, CompactionInput, CompactionOutcome, CompactionSettings, CurrentMessage,
-    Fixed, Note, PromptError, Recalled, RequestSize, SystemPrompt, TooLarge, compose_user_api_content,
-    estimate_entry, estimate_transcript, reanchor_current_turn_user_idx, sanitise,
+    Fixed, Note, PromptError, Recalled, RequestSize, SmartContext, SystemPrompt, TooLarge,
+    compose_user_api_content, estimate_entry, estimate_transcript, reanchor_current_turn_user_idx, sanitise,
 };
 use std::sync::Arc;
 use tidegate_message::{Content, Entry, Transcript, UserMessage, joined_text};
@@ -78,6 +78,7 @@ pub struct TurnBuilder {
     entry: Arc<Entry>,
     index: usize,
     recalled: Vec<Recalled>,
+    files: Vec<SmartContext>,
     looked_at: Label,
     report: CompactionReport,
     size: RequestSize,
@@ -131,6 +132,7 @@ impl TurnBuilder {
             entry,
             index,
             recalled: Vec::new(),
+            files: Vec::new(),
             looked_at: Label::BOTTOM,
             report: CompactionReport::NotNeeded,
             size: RequestSize {
@@ -270,14 +272,25 @@ impl TurnBuilder {
         self.looked_at = self.looked_at.join(label);
     }
 
+    /// Takes what stands for files that the message does not carry whole: their blocks ride on it, and it has their
+    /// labels. Until recalled memory is taken.
+    pub fn files(&mut self, files: Vec<SmartContext>) {
+        self.files.extend(files);
+    }
+
     /// Takes recalled memory and composes the message.
     ///
     /// # Errors
     /// If this is not needed now, or a template cannot be rendered.
     pub fn recalled(&mut self, recalled: Vec<Recalled>) -> Result<(), PromptError> {
         self.expect(State::Recall, "recalled memory")?;
-        let composed =
-            compose_user_api_content(&self.templates, &self.input.content, &recalled, &self.input.notes)?;
+        let composed = compose_user_api_content(
+            &self.templates,
+            &self.input.content,
+            &recalled,
+            &self.files,
+            &self.input.notes,
+        )?;
         let label = composed.label.join(self.looked_at);
         let rises = self.entry.label.join(self.looked_at) != self.entry.label;
         let sidecar = composed

@@ -183,7 +183,7 @@ proptest! {
     ) {
         let item = crate::texts::memory("a.md", &recalled, PUBLIC);
         let content = [Content::text(&message)];
-        let composed = compose_user_api_content(&templates(), &content, &[item], &[]).unwrap();
+        let composed = compose_user_api_content(&templates(), &content, &[item], &[], &[]).unwrap();
         let sidecar = composed.sidecar.unwrap();
         let text = sidecar[0].as_text().unwrap();
         let blocks = text.strip_prefix(&format!("{message}\n\n")).unwrap();

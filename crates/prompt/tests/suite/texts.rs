@@ -59,7 +59,7 @@ fn notes() -> Vec<Note> {
 }
 
 fn composed(content: &[Content], recalled: &[Recalled], notes: &[Note]) -> Option<Vec<Content>> {
-    compose_user_api_content(&templates(), content, recalled, notes)
+    compose_user_api_content(&templates(), content, recalled, &[], notes)
         .unwrap()
         .sidecar
 }
@@ -117,7 +117,7 @@ fn blocks_follow_text_after_a_blank_line_and_are_a_part_of_their_own_beside_an_i
 #[test]
 fn the_label_of_what_is_added_is_a_join() {
     let join = |recalled: &[Recalled], notes: &[Note]| {
-        compose_user_api_content(&templates(), &[Content::text("x")], recalled, notes)
+        compose_user_api_content(&templates(), &[Content::text("x")], recalled, &[], notes)
             .unwrap()
             .label
     };

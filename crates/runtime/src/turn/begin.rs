@@ -1,19 +1,19 @@
 //! The beginning of a turn: what the user says, with everything that rides on it, stored before the first model call.
 
 use super::Turn;
+use super::attach;
 use super::compact::{now_ms, renumbered};
 use super::output::Refused;
 use super::recall::FromMemory;
-use crate::attachment::{self, Attached, AttachedBody};
-use crate::{AttachmentError, RuntimeError, Session, Signal, TurnOptions, TurnReport, notes};
-use std::path::PathBuf;
+use crate::attachment::AttachedBody;
+use crate::{RuntimeError, Session, Signal, TurnOptions, TurnReport, notes};
 use std::sync::Arc;
 use tidegate_core::Outcome;
-use tidegate_message::{Author, CompactionTrigger, Entry, EventKind, TurnStatus, Usage, UserMessage};
+use tidegate_message::{CompactionTrigger, Entry, EventKind, TurnStatus, Usage, UserMessage};
 use tidegate_policy::{Label, Origin, ToolName, TurnId};
 use tidegate_prompt::{
     CompactionCause, CompactionReport, Cooldown, Need, Note, PrefixBreakCause, ProjectFile, PromptError,
-    Recalled, SystemPrompt, TooLarge, TurnBuilder, TurnContext, TurnInput,
+    Recalled, SmartContext, SystemPrompt, TooLarge, TurnBuilder, TurnContext, TurnInput,
 };
 use tidegate_store::{SessionPatch, SessionState, Write};
 
@@ -21,6 +21,8 @@ use tidegate_store::{SessionPatch, SessionState, Write};
 #[derive(Default)]
 struct Riders {
     recalled: Vec<Recalled>,
+    /// What stands for files that are not there whole.
+    files: Vec<SmartContext>,
     notes: Vec<Note>,
     /// The notes that are taken from the inbox, by position: also those that may not enter.
     taken: Vec<u64>,
@@ -51,7 +53,7 @@ impl<'a> Turn<'a> {
         label: Label,
         mut options: TurnOptions<'a>,
     ) -> Result<TurnReport, RuntimeError> {
-        let attached = attached(session, &options.attachments).await?;
+        let attached = attach::read(session, &options.attachments).await?;
         let own_notes = std::mem::take(&mut options.notes);
         let run = session.new_run(turn);
         let mut this = Self::new(session, run, turn, options);
@@ -67,13 +69,19 @@ impl<'a> Turn<'a> {
                 return Ok(this.not_begun(TurnStatus::Blocked, explanation));
             }
         };
+        let Some(attached) = this.keep_long(attached).await? else {
+            this.commit(Vec::new()).await?;
+            let why = "cancelled while an attached file was read";
+            return Ok(this.not_begun(TurnStatus::Cancelled, why.to_owned()));
+        };
         // What was judged is recorded after the beginning of the turn it belongs to.
         this.note_first(label, EventKind::TurnStarted);
         let mut raised = this.raise(label, Origin::Owner, number);
         let mut riders = this.riders(number, own_notes).await?;
         raised |= riders.raised;
         let mut label = label;
-        for file in attached {
+        for (file, kept) in attached {
+            riders.files.extend(kept);
             raised |= this.raise(file.label, file.origin(), number);
             match file.body {
                 AttachedBody::Text(text) => riders.recalled.push(Recalled {
@@ -86,6 +94,8 @@ impl<'a> Turn<'a> {
                     message.content.push(image);
                     label = label.join(file.label);
                 }
+                // Its block rides on the message.
+                AttachedBody::Long(_) => {}
             }
         }
         let taken = std::mem::take(&mut riders.taken);
@@ -196,23 +206,6 @@ impl<'a> Turn<'a> {
         Ok(riders)
     }
 
-    /// Judges attached files on their way into the context, and gives them as they may enter.
-    fn admit_attached(&mut self, files: Vec<Attached>) -> Result<Vec<Attached>, Refused> {
-        let mut admitted = Vec::with_capacity(files.len());
-        for mut file in files {
-            let what = file.what();
-            match &mut file.body {
-                AttachedBody::Text(text) => *text = self.admit_text(&what, file.label, text)?,
-                AttachedBody::Image(image) => {
-                    let message = UserMessage::new(Author::Person, vec![image.clone()]);
-                    self.admit(&what, file.label, message)?;
-                }
-            }
-            admitted.push(file);
-        }
-        Ok(admitted)
-    }
-
     /// Makes the context, need by need.
     async fn build(
         &mut self,
@@ -253,6 +246,7 @@ impl<'a> Turn<'a> {
             Err(error) => return Err(error.into()),
         };
         let (mut writes, mut summed_up) = (Vec::new(), None);
+        builder.files(riders.files);
         let mut recalled = riders.recalled;
         let mut entry = None;
         let hooks = self.session.shared.hooks.len();
@@ -369,19 +363,6 @@ impl<'a> Turn<'a> {
             error: Some(error),
         })
     }
-}
-
-/// Reads the files of a message, and looks whether the model that gets them takes images.
-async fn attached(session: &Session, files: &[PathBuf]) -> Result<Vec<Attached>, RuntimeError> {
-    let attached = attachment::read_all(&session.shared, &session.record.session.workspace, files).await?;
-    let is_image = |(_, file): &(&PathBuf, &Attached)| matches!(file.body, AttachedBody::Image(_));
-    if let Some((path, _)) = files.iter().zip(&attached).find(is_image)
-        && let Some(model) = session.without_images()
-    {
-        let path = path.clone();
-        return Err(AttachmentError::NoImages { path, model }.into());
-    }
-    Ok(attached)
 }
 
 /// Where notes come from.

@@ -7,14 +7,19 @@ use crate::exit::Exit;
 use crate::interrupts;
 use crate::memory::{self, OwnerMemory};
 use crate::output;
-use crate::progress::Progress;
+use crate::progress::{Progress, watched};
 use anyhow::Context as _;
+use std::collections::BTreeSet;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tidegate_memory::{EmbedWork, MemoryError, Passages};
+use tidegate_memory::{EmbedWork, LARGEST_FILE, MemoryError, Passages, file_text};
 use tidegate_policy::{Label, SessionId, SessionName, SourceId, escaped};
-use tidegate_runtime::{Runtime, SessionRequest, Which};
+use tidegate_runtime::{Runtime, RuntimeError};
 use tidegate_store::SessionRecord;
+
+/// Characters of a name beside a progress bar.
+const MOST_OF_NAME: usize = 40;
 
 pub(super) async fn run(global: &Global, args: RagSaveArgs) -> anyhow::Result<Exit> {
     if args.source.is_some() && args.files.len() > 1 {
@@ -24,7 +29,15 @@ pub(super) async fn run(global: &Global, args: RagSaveArgs) -> anyhow::Result<Ex
         );
     }
     let owner = memory::open(global).await?;
-    let session = session(global, &owner, &args.session).await?;
+    let sources = sources(&args);
+    let there = session(&owner, &args.session).await?;
+    let workspace = match &there {
+        Some(record) => record.session.workspace.clone(),
+        // A new one begins in this folder.
+        None => Path::new(".")
+            .canonicalize()
+            .context("cannot read the current folder")?,
+    };
     let loaded = environment::configuration(global, Vec::new())?;
     let judging = Runtime::judging(
         &loaded,
@@ -32,18 +45,28 @@ pub(super) async fn run(global: &Global, args: RagSaveArgs) -> anyhow::Result<Ex
         &environment::variables(),
     )?
     .build()?;
-    // All are looked at before the first is saved.
+    // All are looked at and read before the first is saved.
     let mut texts = Vec::new();
-    for file in &args.files {
+    for (file, source) in args.files.iter().zip(sources) {
         let path = file
             .canonicalize()
             .with_context(|| format!("cannot read {}", file.display()))?;
-        let label = judging.label_of_file(&session.session.workspace, &path).await?;
-        texts.push(text(&owner, &args, path, label)?);
+        let label = judging.label_of_file(&workspace, &path).await?;
+        texts.push(text(&owner, &args, source, path, label).await?);
     }
     let cancel = interrupts::cancelling()?;
-    for text in texts {
-        let progress = Arc::new(Progress::begin("embedding chunks"));
+    let session = match there {
+        Some(record) => record,
+        None => begun(global, &owner, &args.session).await?,
+    };
+    let all = texts.len();
+    for (number, text) in texts.into_iter().enumerate() {
+        let shown = output::shortened(text.source.as_str(), MOST_OF_NAME);
+        let which = match all {
+            1 => shown,
+            _ => format!("{shown} ({} of {all})", number + 1),
+        };
+        let progress = Arc::new(Progress::begin(format!("embedding chunks of {which}")));
         let watched = Arc::clone(&progress);
         let work = EmbedWork {
             cancel: Arc::clone(&cancel),
@@ -115,7 +138,13 @@ struct Text {
     content: String,
 }
 
-fn text(owner: &OwnerMemory, args: &RagSaveArgs, path: PathBuf, label: Label) -> anyhow::Result<Text> {
+async fn text(
+    owner: &OwnerMemory,
+    args: &RagSaveArgs,
+    source: SourceId,
+    path: PathBuf,
+    label: Label,
+) -> anyhow::Result<Text> {
     let shown = path.display();
     if let Some(level) = args.level {
         anyhow::ensure!(
@@ -127,16 +156,45 @@ fn text(owner: &OwnerMemory, args: &RagSaveArgs, path: PathBuf, label: Label) ->
     let raised = args.level.map(Label::trusted);
     let label = raised.map_or(label, |raised| label.join(raised));
     owner.check_level(label.classification)?;
-    let bytes = std::fs::read(&path).with_context(|| format!("cannot read {shown}"))?;
-    let content = String::from_utf8(bytes)
-        .with_context(|| format!("{shown} is not UTF-8 text; convert it to text first"))?;
-    let source = args.source.clone().unwrap_or_else(|| name_of(&path));
+    let unreadable = || format!("cannot read {shown}");
+    let metadata = path.metadata().with_context(unreadable)?;
+    anyhow::ensure!(
+        metadata.is_file(),
+        "{shown} is no file; name the files one by one"
+    );
+    // Of one that is too large not more is read than shows it.
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(&path).with_context(unreadable)?;
+    file.take(LARGEST_FILE + 1)
+        .read_to_end(&mut bytes)
+        .with_context(unreadable)?;
+    let reading = file_text(shown.to_string(), bytes);
+    let name = output::shortened(source.as_str(), MOST_OF_NAME);
+    let read = watched(format!("reading {name}"), reading).await?;
     Ok(Text {
         source,
         label,
-        content,
+        content: read.text,
         path,
     })
+}
+
+/// What each file is saved as. Two that would take each other's place are refused.
+fn sources(args: &RagSaveArgs) -> Vec<SourceId> {
+    let named = |file: &PathBuf| args.source.clone().unwrap_or_else(|| name_of(file));
+    let sources: Vec<SourceId> = args.files.iter().map(named).collect();
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = sources.iter().find(|source| !seen.insert(source.as_str())) {
+        usage(
+            "rag",
+            &format!(
+                "several of the files would be saved as {}, one in the place of the other; save them one by one with \
+                 --source",
+                escaped(twice.as_str())
+            ),
+        );
+    }
+    sources
 }
 
 fn name_of(path: &Path) -> SourceId {
@@ -144,22 +202,17 @@ fn name_of(path: &Path) -> SourceId {
     SourceId::new(name.to_string_lossy().into_owned())
 }
 
-/// The session of this name or id; a new one of this name if there is none.
-async fn session(global: &Global, owner: &OwnerMemory, given: &SessionName) -> anyhow::Result<SessionRecord> {
+/// The session of this name or id, if there is one or none can be begun.
+async fn session(owner: &OwnerMemory, given: &SessionName) -> anyhow::Result<Option<SessionRecord>> {
     match Runtime::find_in(&*owner.store, given.as_str()).await {
-        Err(tidegate_runtime::RuntimeError::UnknownSession { .. })
-            if given.as_str().parse::<SessionId>().is_err() =>
-        {
-            let runtime = environment::runtime(global, Vec::new())
-                .await
-                .with_context(|| format!("there is no session {given} yet, and one cannot be started"))?;
-            drop(
-                runtime
-                    .session(SessionRequest::new(Which::Named(given.clone())))
-                    .await?,
-            );
-            Ok(Runtime::find_in(&*owner.store, given.as_str()).await?)
-        }
-        other => Ok(other?),
+        Err(RuntimeError::UnknownSession { .. }) if given.as_str().parse::<SessionId>().is_err() => Ok(None),
+        other => Ok(Some(other?)),
     }
+}
+
+/// A new session of this name. It needs no model until it is run.
+async fn begun(global: &Global, owner: &OwnerMemory, name: &SessionName) -> anyhow::Result<SessionRecord> {
+    let runtime = environment::runtime_without_model(global, &owner.memory)?;
+    runtime.begin_without_models(name.clone()).await?;
+    Ok(Runtime::find_in(&*owner.store, name.as_str()).await?)
 }

@@ -11,4 +11,4 @@ mod unreadable;
 
 #[cfg(feature = "documents")]
 use text::LONGEST_TEXT;
-pub(super) use text::text_of;
+pub(super) use text::{is_text, text_of};

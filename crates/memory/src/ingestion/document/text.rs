@@ -50,3 +50,8 @@ fn plain(bytes: &[u8]) -> Result<String, Unreadable> {
     }
     Ok(text)
 }
+
+/// Whether the bytes read as text. Nothing at all does.
+pub(crate) fn is_text(bytes: &[u8]) -> bool {
+    plain(bytes).is_ok()
+}
