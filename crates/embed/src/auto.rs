@@ -2,8 +2,8 @@
 
 use crate::fetch::{BGE_M3, MINILM};
 use crate::{
-    Choice, Chosen, EmbedError, FolderOptions, LazyEmbedder, LibraryPlaces, ModelFolder, Offers, OnnxRuntime,
-    choose, open,
+    Choice, Chosen, EmbedError, FolderOptions, LazyEmbedder, LibraryPlaces, LocalEmbedder, ModelFolder,
+    Offers, OnnxRuntime, choose,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,7 +50,10 @@ impl Auto {
     pub fn open(&self) -> Result<(Arc<dyn Embedder>, Chosen), EmbedError> {
         let (folder, chosen) = self.chosen_folder()?;
         let embedder: Arc<dyn Embedder> = match folder {
-            Some(folder) => open(&folder, &OnnxRuntime::load(&self.library)?)?,
+            Some(folder) => {
+                let runtime = OnnxRuntime::load(&self.library)?;
+                Arc::new(LocalEmbedder::open(&folder, &runtime)?)
+            }
             None => Arc::new(HashedEmbedder::new()),
         };
         Ok((embedder, chosen))

@@ -1,9 +1,9 @@
 //! A local model that is loaded when it is first needed.
 
 use crate::blocking::off_thread;
-use crate::{EmbedError, LibraryPlaces, ModelFolder, ModelKind, OnnxRuntime, open};
+use crate::{EmbedError, LibraryPlaces, LocalEmbedder, ModelFolder, ModelKind, OnnxRuntime};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tidegate_memory::{EmbedWork, Embedder, EmbedderError, Embedding};
 use tidegate_policy::Classification;
 use tidegate_store::ModelRecord;
@@ -15,7 +15,9 @@ use tidegate_tools::BoxFuture;
 pub struct LazyEmbedder {
     folder: ModelFolder,
     places: LibraryPlaces,
-    loaded: Arc<Mutex<Option<Arc<dyn Embedder>>>>,
+    loaded: Arc<OnceLock<Arc<LocalEmbedder>>>,
+    /// Held while it is being loaded.
+    loading: Arc<Mutex<()>>,
 }
 
 impl fmt::Debug for LazyEmbedder {
@@ -37,22 +39,31 @@ impl LazyEmbedder {
             folder,
             places,
             loaded: Arc::default(),
+            loading: Arc::default(),
         })
     }
 
     /// Loads it, unless it is loaded. Blocks. What failed is tried again the next time.
-    fn load(&self) -> Result<Arc<dyn Embedder>, EmbedError> {
-        // Nothing is left half in it.
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(embedder) = &*loaded {
+    fn load(&self) -> Result<Arc<LocalEmbedder>, EmbedError> {
+        if let Some(embedder) = self.loaded.get() {
             return Ok(Arc::clone(embedder));
         }
-        let embedder = open(&self.folder, &OnnxRuntime::load(&self.places)?)?;
-        *loaded = Some(Arc::clone(&embedder));
-        Ok(embedder)
+        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(embedder) = self.loaded.get() {
+            return Ok(Arc::clone(embedder));
+        }
+        let embedder = Arc::new(LocalEmbedder::open(
+            &self.folder,
+            &OnnxRuntime::load(&self.places)?,
+        )?);
+        Ok(Arc::clone(self.loaded.get_or_init(|| embedder)))
     }
 
-    async fn ready(&self) -> Result<Arc<dyn Embedder>, EmbedderError> {
+    async fn ready(&self) -> Result<Arc<LocalEmbedder>, EmbedderError> {
+        // Once it is there nothing waits for another thread.
+        if let Some(embedder) = self.loaded.get() {
+            return Ok(Arc::clone(embedder));
+        }
         let own = self.clone();
         off_thread(move || own.load())
             .await

@@ -1,8 +1,8 @@
 //! Embedding models for the memories: local ones on ONNX Runtime, remote ones, and the files they are made of.
 //!
 //! Each is an [`Embedder`](tidegate_memory::Embedder):
-//! - [`FastEmbedder`] reads a folder with a text model in ONNX form, for instance all-MiniLM-L6-v2;
-//! - [`BgeM3Embedder`] is bge-m3: dense and learned sparse vectors in one pass;
+//! - [`LocalEmbedder`] computes in the process with a model in a folder: a text model in ONNX form, for instance
+//!   all-MiniLM-L6-v2, or bge-m3 with dense and learned sparse vectors in one pass;
 //! - [`RemoteEmbedder`] asks an endpoint with OpenAI's `/v1/embeddings`. Whatever it embeds leaves the process.
 //!
 //! [`Auto`] opens the one that should be used without ever fetching anything or going remote. [`fetch`] gets models and
@@ -10,7 +10,8 @@
 //! what is there.
 //!
 //! ```no_run
-//! use tidegate_embed::{FolderOptions, LibraryPlaces, ModelFolder, OnnxRuntime, fetch::Fetch};
+//! use tidegate_embed::{FolderOptions, LibraryPlaces, LocalEmbedder, ModelFolder, OnnxRuntime, fetch::Fetch};
+//! use tidegate_memory::Embedder;
 //!
 //! # async fn example() -> Result<(), tidegate_embed::EmbedError> {
 //! let models = "data/models";
@@ -20,7 +21,7 @@
 //! let places = LibraryPlaces { models: Some(models.into()), ..LibraryPlaces::default() };
 //! let runtime = OnnxRuntime::load(&places)?;
 //! let folder = ModelFolder::read(&fetched.folder, &FolderOptions::default())?;
-//! let embedder = tidegate_embed::open(&folder, &runtime)?;
+//! let embedder = LocalEmbedder::open(&folder, &runtime)?;
 //! println!("{} makes {} values of a text", embedder.model().id, embedder.model().dimension);
 //! # Ok(()) }
 //! ```
@@ -36,6 +37,7 @@
 //! **Not here:** the traits and the embedder without a model (`tidegate-memory`), commands (`tidegate-cli`).
 
 mod auto;
+mod batched;
 mod blocking;
 mod choose;
 mod error;
@@ -57,7 +59,7 @@ pub use folder::{FolderOptions, ModelFolder, ModelKind, Pooling};
 pub use installed::{InstalledModel, ModelState, installed, verify};
 pub use lazy::LazyEmbedder;
 pub use library::{LibraryPlaces, OnnxRuntime};
-pub use local::{BgeM3Embedder, FastEmbedder, open};
+pub use local::LocalEmbedder;
 pub use manifest::{Manifest, ManifestFile, ManifestKind};
 pub use prefixes::Prefixes;
 pub use remote::{RemoteEmbedder, RemoteSettings};

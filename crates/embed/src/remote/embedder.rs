@@ -3,11 +3,10 @@
 use super::RemoteSettings;
 use super::endpoint::Endpoint;
 use crate::EmbedError;
+use crate::batched::{Batches, Purpose, embed_all, embed_one};
 use std::fmt;
 use std::sync::Arc;
-use tidegate_memory::{
-    BadVector, EmbedWork, Embedder, EmbedderError, Embedding, check_embeddings, estimated_tokens,
-};
+use tidegate_memory::{EmbedWork, Embedder, EmbedderError, Embedding, estimated_tokens};
 use tidegate_policy::Classification;
 use tidegate_store::ModelRecord;
 use tidegate_tools::{BoxFuture, Cancel, NeverCancelled};
@@ -36,8 +35,7 @@ impl RemoteEmbedder {
         let dimension = match settings.dimension {
             Some(dimension) => dimension,
             None => {
-                let probed = endpoint.embed(&[PROBE.to_owned()], &never).await;
-                let vectors = probed.unwrap_or(Err(EmbedError::Cancelled))?;
+                let vectors = endpoint.embed(&[PROBE.to_owned()], &never).await?;
                 vectors.first().map_or(0, Vec::len)
             }
         };
@@ -57,66 +55,6 @@ impl RemoteEmbedder {
             settings,
         })
     }
-
-    async fn embed(
-        &self,
-        prefix: &str,
-        texts: Vec<String>,
-        work: EmbedWork,
-    ) -> Result<Vec<Embedding>, EmbedderError> {
-        if work.cancel.is_cancelled() {
-            return Err(EmbedderError::Cancelled);
-        }
-        if let Some(index) = texts.iter().position(|text| text.trim().is_empty()) {
-            return Err(EmbedderError::EmptyText { index });
-        }
-        let mut embeddings: Vec<Embedding> = Vec::with_capacity(texts.len());
-        for batch in texts.chunks(self.settings.batch.max(1)) {
-            if work.cancel.is_cancelled() {
-                return Err(EmbedderError::Cancelled);
-            }
-            let most = self.settings.most_tokens;
-            let batch: Vec<String> = batch
-                .iter()
-                .map(|text| format!("{prefix}{}", beginning(text, most)))
-                .collect();
-            let vectors = match self.endpoint.embed(&batch, &work.cancel).await {
-                Some(vectors) => vectors.map_err(|cause| self.failed(cause))?,
-                None => return Err(EmbedderError::Cancelled),
-            };
-            embeddings.extend(vectors.into_iter().map(|dense| Embedding { dense, sparse: None }));
-            // Before the next request: a model of another dimension is found at once.
-            check_embeddings(&self.record, embeddings.len(), &embeddings)?;
-            (work.progress)(embeddings.len());
-        }
-        check_embeddings(&self.record, texts.len(), &embeddings)?;
-        Ok(embeddings)
-    }
-
-    async fn embed_one(&self, text: String, work: EmbedWork) -> Result<Embedding, EmbedderError> {
-        let embeddings = self
-            .embed(&self.settings.prefixes.query, vec![text], work)
-            .await?;
-        embeddings
-            .into_iter()
-            .next()
-            .ok_or_else(|| EmbedderError::BadVector {
-                model: self.record.id.clone(),
-                index: 0,
-                problem: BadVector::Count {
-                    found: 0,
-                    expected: 1,
-                },
-            })
-    }
-
-    fn failed(&self, cause: EmbedError) -> EmbedderError {
-        EmbedderError::Failed {
-            model: self.record.id.clone(),
-            transient: cause.is_transient(),
-            cause: Box::new(cause),
-        }
-    }
 }
 
 impl fmt::Debug for RemoteEmbedder {
@@ -124,6 +62,38 @@ impl fmt::Debug for RemoteEmbedder {
         f.debug_struct("RemoteEmbedder")
             .field("model", &self.record)
             .finish_non_exhaustive()
+    }
+}
+
+impl Batches for RemoteEmbedder {
+    fn record(&self) -> &ModelRecord {
+        &self.record
+    }
+
+    fn prepared(&self, purpose: Purpose, text: String) -> String {
+        let prefix = match purpose {
+            Purpose::Query => &self.settings.prefixes.query,
+            Purpose::Document => &self.settings.prefixes.document,
+        };
+        format!("{prefix}{}", beginning(&text, self.settings.most_tokens))
+    }
+
+    fn divided(&self, texts: &[String]) -> Vec<Vec<usize>> {
+        let places: Vec<usize> = (0..texts.len()).collect();
+        places
+            .chunks(self.settings.batch.max(1))
+            .map(<[usize]>::to_vec)
+            .collect()
+    }
+
+    async fn vectors(
+        &self,
+        texts: Vec<String>,
+        cancel: &Arc<dyn Cancel>,
+    ) -> Result<Vec<Embedding>, EmbedError> {
+        let vectors = self.endpoint.embed(&texts, cancel).await?;
+        let embedding = |dense| Embedding { dense, sparse: None };
+        Ok(vectors.into_iter().map(embedding).collect())
     }
 }
 
@@ -158,11 +128,11 @@ impl Embedder for RemoteEmbedder {
         texts: Vec<String>,
         work: EmbedWork,
     ) -> BoxFuture<'_, Result<Vec<Embedding>, EmbedderError>> {
-        Box::pin(self.embed(&self.settings.prefixes.document, texts, work))
+        Box::pin(embed_all(self, Purpose::Document, texts, work))
     }
 
     fn embed_query(&self, text: String, work: EmbedWork) -> BoxFuture<'_, Result<Embedding, EmbedderError>> {
-        Box::pin(self.embed_one(text, work))
+        Box::pin(embed_one(self, Purpose::Query, text, work))
     }
 }
 

@@ -113,12 +113,15 @@ impl Endpoint {
         })
     }
 
-    /// The vectors of `texts`, in order. Asks again where that may help; none if it was told to stop.
+    /// The vectors of `texts`, in order. Asks again where that may help.
+    ///
+    /// # Errors
+    /// [`EmbedError::Remote`]; [`EmbedError::Cancelled`] if it was told to stop.
     pub(super) async fn embed(
         &self,
         texts: &[String],
         cancel: &Arc<dyn Cancel>,
-    ) -> Option<Result<Vec<Vec<f32>>, EmbedError>> {
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
         let mut delays = ExponentialBuilder::default()
             .with_min_delay(self.first_delay)
             .with_max_delay(MOST_DELAY)
@@ -128,9 +131,9 @@ impl Endpoint {
         loop {
             let failure = tokio::select! {
                 biased;
-                () = cancel.cancelled() => return None,
+                () = cancel.cancelled() => return Err(EmbedError::Cancelled),
                 outcome = self.ask(texts) => match outcome {
-                    Ok(vectors) => return Some(Ok(vectors)),
+                    Ok(vectors) => return Ok(vectors),
                     Err(failure) => failure,
                 },
             };
@@ -141,12 +144,12 @@ impl Endpoint {
                 (None, _) => None,
             };
             let Some(delay) = delay else {
-                return Some(Err(failure.error));
+                return Err(failure.error);
             };
             tracing::debug!(error = %failure.error, ?delay, "asking for vectors again");
             tokio::select! {
                 biased;
-                () = cancel.cancelled() => return None,
+                () = cancel.cancelled() => return Err(EmbedError::Cancelled),
                 () = tokio::time::sleep(delay) => {}
             }
         }

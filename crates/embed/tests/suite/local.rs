@@ -4,16 +4,14 @@ use crate::places::{copy, fixture, runtime};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tidegate_embed::{
-    BgeM3Embedder, EmbedError, FastEmbedder, FolderOptions, ModelFolder, OnnxRuntime, Prefixes, open,
-};
+use tidegate_embed::{EmbedError, FolderOptions, LocalEmbedder, ModelFolder, OnnxRuntime, Prefixes};
 use tidegate_memory::{EmbedWork, Embedder, EmbedderError, Embedding};
 use tidegate_policy::Classification;
 use tidegate_testing::conformance;
 use tidegate_tools::{BoxFuture, Cancel};
 
 fn opened(folder: &Path, options: &FolderOptions, runtime: &OnnxRuntime) -> Arc<dyn Embedder> {
-    open(&ModelFolder::read(folder, options).unwrap(), runtime).unwrap()
+    Arc::new(LocalEmbedder::open(&ModelFolder::read(folder, options).unwrap(), runtime).unwrap())
 }
 
 async fn documents(embedder: &dyn Embedder, texts: &[&str]) -> Vec<Embedding> {
@@ -209,19 +207,9 @@ fn files_that_make_no_model_are_an_error() {
         let folder = copy(name);
         change(folder.path());
         let folder = ModelFolder::read(folder.path(), &options).unwrap();
-        let error = open(&folder, &runtime)
+        let error = LocalEmbedder::open(&folder, &runtime)
             .err()
             .unwrap_or_else(|| panic!("{name} {options:?} is opened"));
         assert!(matches!(error, EmbedError::BadModel { .. }), "{error}");
     }
-}
-
-#[test]
-fn each_kind_is_opened_by_its_own_embedder() {
-    let Some(runtime) = runtime() else { return };
-    let read = |name| ModelFolder::read(&fixture(name), &FolderOptions::default()).unwrap();
-    assert!(FastEmbedder::open(&read("tiny-text"), &runtime).is_ok());
-    assert!(FastEmbedder::open(&read("tiny-bge-m3"), &runtime).is_err());
-    assert!(BgeM3Embedder::open(&read("tiny-bge-m3"), &runtime).is_ok());
-    assert!(BgeM3Embedder::open(&read("tiny-text"), &runtime).is_err());
 }

@@ -2,7 +2,7 @@
 
 use crate::places::{models, runtime};
 use std::sync::Arc;
-use tidegate_embed::{Auto, Choice, FolderOptions, LibraryPlaces, ModelFolder, open, verify};
+use tidegate_embed::{Auto, Choice, FolderOptions, LibraryPlaces, LocalEmbedder, ModelFolder, verify};
 use tidegate_memory::{EmbedWork, Embedder};
 use tidegate_testing::conformance;
 
@@ -17,7 +17,7 @@ fn minilm() -> Option<Arc<dyn Embedder>> {
         return None;
     }
     let folder = ModelFolder::read(&folder, &FolderOptions::default()).unwrap();
-    Some(open(&folder, &runtime).unwrap())
+    Some(Arc::new(LocalEmbedder::open(&folder, &runtime).unwrap()))
 }
 
 async fn cosine(embedder: &dyn Embedder, left: &str, right: &str) -> f32 {
