@@ -38,6 +38,7 @@ pub(crate) async fn run(global: &Global, args: ChatArgs) -> anyhow::Result<Exit>
     request.workspace = args.workspace;
     request.model_policy = args.model_policy;
     let session = runtime.session(request).await?;
+    session.check_reader(&environment::local())?;
     let input = if is_interactive {
         Input::editor(environment::data_folder(global)?.chat_history())?
     } else {
@@ -252,6 +253,18 @@ impl Chat<'_> {
 
     async fn command(&mut self, session: Session, command: Command) -> anyhow::Result<Next> {
         let json = self.global.json;
+        let session = match command {
+            Command::Taint | Command::History => {
+                // What is said in the configuration now counts.
+                let session = self.up_to_date(session).await?;
+                if let Err(error) = session.check_reader(&environment::local()) {
+                    self.tell_error(error);
+                    return Ok(Next::On(Box::new(session)));
+                }
+                session
+            }
+            _ => session,
+        };
         match command {
             Command::Help => show::help(json)?,
             Command::Taint => show::taint(&session, json)?,

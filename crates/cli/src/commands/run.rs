@@ -40,8 +40,11 @@ pub(crate) async fn run(global: &Global, args: RunArgs) -> anyhow::Result<Exit> 
     request.workspace = args.workspace;
     request.model_policy = args.model_policy;
     let mut session = runtime.session(request).await?;
+    let reader = environment::local();
+    session.check_reader(&reader)?;
+    let reader = runtime.reader(&reader)?;
     for id in args.approve {
-        approvals::grant(&**runtime.store(), id).await?;
+        approvals::grant(&reader, id).await?;
     }
 
     let cancel = CancelToken::new();

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_memory::{EmbedWork, MemoryError, Passages};
 use tidegate_policy::{Label, SessionId, SessionName, SourceId, escaped};
-use tidegate_runtime::{Runtime, SessionRequest, Which};
+use tidegate_runtime::{Runtime, RuntimeError, SessionRequest, Which};
 use tidegate_store::SessionRecord;
 
 pub(super) async fn run(global: &Global, args: RagSaveArgs) -> anyhow::Result<Exit> {
@@ -146,10 +146,8 @@ fn name_of(path: &Path) -> SourceId {
 
 /// The session of this name or id; a new one of this name if there is none.
 async fn session(global: &Global, owner: &OwnerMemory, given: &SessionName) -> anyhow::Result<SessionRecord> {
-    match Runtime::find_in(&*owner.store, given.as_str()).await {
-        Err(tidegate_runtime::RuntimeError::UnknownSession { .. })
-            if given.as_str().parse::<SessionId>().is_err() =>
-        {
+    match owner.reader.session(given.as_str()).await {
+        Err(RuntimeError::UnknownSession { .. }) if given.as_str().parse::<SessionId>().is_err() => {
             let runtime = environment::runtime(global, Vec::new())
                 .await
                 .with_context(|| format!("there is no session {given} yet, and one cannot be started"))?;
@@ -158,7 +156,7 @@ async fn session(global: &Global, owner: &OwnerMemory, given: &SessionName) -> a
                     .session(SessionRequest::new(Which::Named(given.clone())))
                     .await?,
             );
-            Ok(Runtime::find_in(&*owner.store, given.as_str()).await?)
+            Ok(owner.reader.session(given.as_str()).await?)
         }
         other => Ok(other?),
     }
