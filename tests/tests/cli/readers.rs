@@ -2,6 +2,8 @@
 
 use crate::harness::{Home, Running, ended};
 use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::process::Stdio;
 
 /// What a command does with what is above its reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -335,6 +337,27 @@ fn what_is_above_a_lowered_clearance_is_refused_by_name_and_left_out_of_lists() 
     assert!(home.run(["memory", "export"]).code(0).out.contains("mem1"));
     let sources = home.json(["rag", "sources", "--json"]);
     assert_eq!(sources["sources"].as_array().unwrap().len(), 2, "{sources}");
+}
+
+#[test]
+fn a_chat_that_is_open_shows_nothing_more_once_the_clearance_is_lowered() {
+    let filled = Filled::new();
+    let mut command = filled.home.command(["chat", "--session", "vault", "--json"]);
+    command.stdin(Stdio::piped());
+    let mut running = Running::start(command);
+    let mut input = running.child.stdin.take().unwrap();
+    let mut output = running.out();
+    writeln!(input, "/history").unwrap();
+    output.until("ingot");
+    filled.lower();
+    for line in ["/history", "/taint", "/resume", "/compact", "what is there?"] {
+        writeln!(input, "{line}").unwrap();
+        let told = output.until("");
+        let error = "holds CONFIDENTIAL data, and user local may read at most INTERNAL";
+        assert!(told.contains(error) && !told.contains("ingot"), "{line}: {told}");
+    }
+    drop(input);
+    assert_eq!(running.code(), Some(3));
 }
 
 #[test]
