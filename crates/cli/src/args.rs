@@ -54,7 +54,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ApprovalsCommand,
     },
-    /// List, show, export and delete sessions.
+    /// List, show, export and delete sessions, as far as the user local may read them.
     Sessions {
         #[command(subcommand)]
         command: SessionsCommand,
@@ -74,7 +74,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ModelsCommand,
     },
-    /// What happened: every model call, tool call and policy decision.
+    /// What happened, as far as you may read it: every model call, tool call and policy decision.
     Events(EventsArgs),
     /// What models were sent, byte for byte, and what changed between two turns.
     Prompt {
@@ -181,7 +181,7 @@ pub(crate) struct ChatArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApprovalsCommand {
-    /// List the calls that wait, with everything they would do.
+    /// List the calls that wait and that you may see, with everything they would do.
     List,
     /// Let a call run, once.
     Grant(ApprovalArg),

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_builtins::confine::Launcher;
 use tidegate_memory::Memory;
+use tidegate_policy::UserId;
 use tidegate_runtime::config::{self, ConfigError, LoadOptions, Loaded, Override, TrustedFiles};
-use tidegate_runtime::{DataFolder, Runtime, RuntimeBuilder, RuntimeError, user_config_folder};
-use tidegate_store::Store;
+use tidegate_runtime::{DataFolder, Reader, Runtime, RuntimeBuilder, RuntimeError, user_config_folder};
 
 /// The data folder in use.
 pub(crate) fn data_folder(global: &Global) -> anyhow::Result<DataFolder> {
@@ -162,8 +162,15 @@ fn trusting(
     }
 }
 
-/// The store in effect, for commands that only look: they need no provider and no key.
-pub(crate) fn store(global: &Global) -> anyhow::Result<Arc<dyn Store>> {
+/// The store in effect before whoever sits at the command line, for commands that only look: they need no provider and no
+/// key.
+pub(crate) fn reader(global: &Global) -> anyhow::Result<Reader> {
     let loaded = configuration(global, Vec::new())?;
-    Ok(Runtime::open_store(&loaded.configuration, &data_folder(global)?)?)
+    let store = Runtime::open_store(&loaded.configuration, &data_folder(global)?)?;
+    Ok(Reader::new(store, &loaded.configuration.users, local())?)
+}
+
+/// Whoever sits at the command line.
+pub(crate) fn local() -> UserId {
+    UserId::new(config::LOCAL_USER)
 }

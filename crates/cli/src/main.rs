@@ -18,6 +18,7 @@ use args::{Command, CommandLine};
 use clap::Parser as _;
 use exit::Exit;
 use std::process::ExitCode;
+use tidegate_runtime::RuntimeError;
 
 fn main() -> ExitCode {
     // As the launcher of a confined command: before anything else, since it has to be without threads.
@@ -30,11 +31,24 @@ fn main() -> ExitCode {
     match run(line) {
         Ok(exit) => exit.into(),
         Err(error) if error.is::<output::Closed>() => Exit::Ok.into(),
+        Err(error) if is_above(&error) => match output::blocked(&error, json) {
+            Ok(()) => Exit::Blocked.into(),
+            // Nobody reads it.
+            Err(_) => Exit::Ok.into(),
+        },
         Err(error) => {
             output::error(&error, json);
             Exit::Error.into()
         }
     }
+}
+
+/// Whether the policy does not let this reader see it.
+fn is_above(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref(),
+        Some(RuntimeError::AboveReader { .. } | RuntimeError::NotToBeShown { .. })
+    )
 }
 
 fn run(line: CommandLine) -> anyhow::Result<Exit> {

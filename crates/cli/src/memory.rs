@@ -11,12 +11,11 @@ pub(crate) use index::pick as pick_index;
 use crate::args::{Global, PeriodArgs};
 use crate::environment;
 use crate::output;
-use anyhow::Context as _;
 use std::sync::Arc;
 use tidegate_memory::{Embedder, HashedEmbedder, Memory, Period, Recall, Scope};
 use tidegate_policy::{Classification, Label, SessionId, UserId};
-use tidegate_runtime::config::{EmbedderChoice, LOCAL_USER, Loaded};
-use tidegate_runtime::{DataFolder, MemoryJobs, Runtime, RuntimeBuilder};
+use tidegate_runtime::config::{EmbedderChoice, Loaded};
+use tidegate_runtime::{DataFolder, MemoryJobs, Reader, Runtime, RuntimeBuilder};
 use tidegate_store::{ModelRecord, Records, Store};
 
 /// The memories with the owner before them.
@@ -25,6 +24,8 @@ pub(crate) struct OwnerMemory {
     pub(crate) memory: Arc<Memory>,
     /// The store they are in.
     pub(crate) store: Arc<dyn Store>,
+    /// The same, as the owner may read it.
+    pub(crate) reader: Reader,
     /// The owner.
     pub(crate) user: UserId,
     /// What the owner may read: nothing above it is shown.
@@ -121,13 +122,14 @@ pub(crate) async fn open_with(opened: Opened, embedder: Arc<dyn Embedder>) -> an
     configuration.memory.recall = Recall::Escalate;
     let index = index::pick(&opened.loaded, &opened.data)?;
     let memory = Runtime::open_memory(&configuration, opened.records, embedder, index).await?;
-    let clearance = configuration.users.clearance(LOCAL_USER);
-    let clearance = clearance.context("the configuration knows no user local")?;
+    let user = environment::local();
+    let reader = Reader::new(Arc::clone(&opened.store), &configuration.users, user.clone())?;
     let owner = OwnerMemory {
         memory,
         store: opened.store,
-        user: UserId::new(LOCAL_USER),
-        clearance,
+        clearance: reader.clearance(),
+        reader,
+        user,
     };
     tell_of_index(&owner.memory);
     Ok(owner)

@@ -251,7 +251,7 @@ pub enum RuntimeError {
     },
     /// Who asks may not read what the session has read.
     #[error(
-        "session {session} holds {level} data, and user {reader} may read at most {clearance}, so what its models were sent is not shown\n  possible: have somebody with that clearance look, or raise clearance in [users.{reader}]"
+        "session {session} holds {level} data, and user {reader} may read at most {clearance}, so nothing of it is shown or deleted\n  possible: have somebody with that clearance look, or raise clearance in [users.{reader}]"
     )]
     AboveReader {
         /// The session.

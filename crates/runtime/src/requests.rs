@@ -254,17 +254,18 @@ impl Shared {
         reader: &UserId,
         text: String,
     ) -> Result<ShownText, RuntimeError> {
+        let reader = self.reader(reader)?;
+        reader.check(record)?;
         let session = &record.session;
+        let (name, clearance) = (reader.user().as_str(), reader.clearance());
         let users = &self.configuration.users;
-        let unknown = || RuntimeError::UnknownUser { user: reader.clone() };
-        let clearance = users.clearance(reader.as_str()).ok_or_else(unknown)?;
         let facts = SessionFacts {
             taint: &session.taint,
             clearance: session.clearance,
             bumper: None,
             caller: Caller {
-                user: Some(reader.as_str()),
-                role: users.role(reader.as_str()),
+                user: Some(name),
+                role: users.role(name),
                 session_name: session.name.as_ref().map(|name| name.as_str()),
                 channel: None,
                 attended: false,
@@ -272,7 +273,7 @@ impl Shared {
         };
         let texts = [text.as_str()];
         let flow = AnswerFlow {
-            reader: reader.as_str(),
+            reader: name,
             clearance,
             texts: Some(&texts),
             recipients: &[],
@@ -280,24 +281,14 @@ impl Shared {
         };
         let evaluation = self.gate.judge(Flow::Answer(&flow), facts);
         if !evaluation.is_allowed() {
-            let level = session.taint.label().classification;
             // What the gate explains names what the session has read.
-            return Err(if level.can_flow_to(clearance) {
-                RuntimeError::NotToBeShown {
-                    session: session.id,
-                    reader: reader.clone(),
-                    rule: evaluation
-                        .rule
-                        .as_ref()
-                        .map_or_else(String::new, RuleId::to_string),
-                }
-            } else {
-                RuntimeError::AboveReader {
-                    session: session.id,
-                    level,
-                    reader: reader.clone(),
-                    clearance,
-                }
+            return Err(RuntimeError::NotToBeShown {
+                session: session.id,
+                reader: reader.user().clone(),
+                rule: evaluation
+                    .rule
+                    .as_ref()
+                    .map_or_else(String::new, RuleId::to_string),
             });
         }
         let redactor = self.gate.redactor(&evaluation).map_err(RuntimeError::Redaction)?;

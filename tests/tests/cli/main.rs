@@ -17,6 +17,7 @@ mod help;
 mod models;
 mod paths;
 mod prompt;
+mod readers;
 mod run;
 mod secrets;
 mod sessions;

@@ -144,15 +144,15 @@ pub(crate) struct ReembedArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RagCommand {
-    /// Save files for a session to search; saving one again replaces it.
+    /// Save files for a session to search; saving one again at the same label replaces it.
     Save(RagSaveArgs),
     /// Find passages in what a session has saved.
     Search(RagSearchArgs),
     /// List what is saved.
     Sources(RagSourcesArgs),
-    /// Delete one source of a session, for good.
+    /// Delete one source of a session at every level you may see, for good.
     Delete(RagDeleteArgs),
-    /// Delete everything a session has saved, for good.
+    /// Delete everything a session has saved that you may see, for good.
     Purge(RagPurgeArgs),
 }
 

@@ -10,15 +10,15 @@ use crate::output::{self, shortened};
 use jiff::Timestamp;
 use serde::Serialize;
 use tidegate_policy::{ApprovalId, Label, SessionId, SessionName, TurnId, escaped};
-use tidegate_runtime::{ApprovalRequest, PendingQuestion, decide_approval};
+use tidegate_runtime::{ApprovalRequest, PendingQuestion, Reader, decide_approval};
 use tidegate_store::{ApprovalFilter, ApprovalRecord, ApprovalState, Store};
 
 pub(crate) async fn run(global: &Global, command: ApprovalsCommand) -> anyhow::Result<Exit> {
-    let store = environment::store(global)?;
+    let reader = environment::reader(global)?;
     match command {
-        ApprovalsCommand::List => list(global, &*store).await?,
-        ApprovalsCommand::Grant(arg) => decide(global, &*store, arg.id, true).await?,
-        ApprovalsCommand::Refuse(arg) => decide(global, &*store, arg.id, false).await?,
+        ApprovalsCommand::List => list(global, &reader).await?,
+        ApprovalsCommand::Grant(arg) => decide(global, &reader, arg.id, true).await?,
+        ApprovalsCommand::Refuse(arg) => decide(global, &reader, arg.id, false).await?,
     }
     Ok(Exit::Ok)
 }
@@ -58,18 +58,18 @@ impl<'a> ShownApproval<'a> {
     }
 }
 
-async fn list(global: &Global, store: &dyn Store) -> anyhow::Result<()> {
+async fn list(global: &Global, reader: &Reader) -> anyhow::Result<()> {
     let filter = ApprovalFilter {
         session: None,
         state: Some(ApprovalState::Waiting),
     };
-    let waiting = store.approvals(filter).await?;
+    let waiting = reader.approvals(filter).await?;
     if waiting.is_empty() && !global.json {
         return output::line("nothing waits for approval");
     }
     let now = Timestamp::now().as_millisecond();
     for (place, record) in waiting.iter().enumerate() {
-        let name = name_of(store, record.session).await?;
+        let name = name_of(&**reader.store(), record.session).await?;
         if global.json {
             output::json(&ShownApproval::of(record, name.as_ref()))?;
             continue;
@@ -113,11 +113,13 @@ async fn list(global: &Global, store: &dyn Store) -> anyhow::Result<()> {
 }
 
 /// Grants a call in the owner's name, unless it is a tool that asks for it.
-pub(super) async fn grant(store: &dyn Store, id: ApprovalId) -> anyhow::Result<ApprovalRecord> {
+pub(super) async fn grant(reader: &Reader, id: ApprovalId) -> anyhow::Result<ApprovalRecord> {
     anyhow::ensure!(
         !ancestry::is_started_by_a_tool(),
         "a command that was started by a tool may not grant anything; run this yourself"
     );
+    reader.check_approval(id).await?;
+    let store = &**reader.store();
     if let Some(record) = store.approval(id).await? {
         // What cannot be seen is not agreed to.
         anyhow::ensure!(
@@ -130,10 +132,12 @@ pub(super) async fn grant(store: &dyn Store, id: ApprovalId) -> anyhow::Result<A
     Ok(decide_approval(store, id, true).await?)
 }
 
-async fn decide(global: &Global, store: &dyn Store, id: ApprovalId, grants: bool) -> anyhow::Result<()> {
+async fn decide(global: &Global, reader: &Reader, id: ApprovalId, grants: bool) -> anyhow::Result<()> {
+    let store = &**reader.store();
     let record = if grants {
-        grant(store, id).await?
+        grant(reader, id).await?
     } else {
+        reader.check_approval(id).await?;
         decide_approval(store, id, false).await?
     };
     let name = name_of(store, record.session).await?;

@@ -38,6 +38,7 @@ pub(crate) async fn run(global: &Global, args: ChatArgs) -> anyhow::Result<Exit>
     request.workspace = args.workspace;
     request.model_policy = args.model_policy;
     let session = runtime.session(request).await?;
+    session.check_reader(&environment::local())?;
     let input = if is_interactive {
         Input::editor(environment::data_folder(global)?.chat_history())?
     } else {
@@ -129,14 +130,18 @@ impl Chat<'_> {
                     Next::On(Box::new(session))
                 }
                 Line::Message(text) => {
-                    let session = self.up_to_date(session).await?;
-                    let waits = !session.questions().await?.is_empty();
-                    let task = if waits {
-                        Task::Answer(text)
+                    let (session, is_readable) = self.readable(session).await?;
+                    if is_readable {
+                        let waits = !session.questions().await?.is_empty();
+                        let task = if waits {
+                            Task::Answer(text)
+                        } else {
+                            Task::Say(text)
+                        };
+                        self.turn(session, task).await?
                     } else {
-                        Task::Say(text)
-                    };
-                    self.turn(session, task).await?
+                        Next::On(Box::new(session))
+                    }
                 }
                 Line::Command(command) => self.command(session, command).await?,
             };
@@ -145,6 +150,18 @@ impl Chat<'_> {
                 Next::Leave(exit) => return Ok(exit),
             }
         }
+    }
+
+    /// The session under the configuration as it is now, and whether whoever sits here may see what it holds; told if not.
+    async fn readable(&mut self, session: Session) -> anyhow::Result<(Session, bool)> {
+        let session = self.up_to_date(session).await?;
+        let checked = session.check_reader(&environment::local());
+        let is_readable = checked.is_ok();
+        if let Err(error) = checked {
+            self.last = Exit::Blocked;
+            self.tell_error(error);
+        }
+        Ok((session, is_readable))
     }
 
     /// The next line, unless the program is told to end.
@@ -252,6 +269,15 @@ impl Chat<'_> {
 
     async fn command(&mut self, session: Session, command: Command) -> anyhow::Result<Next> {
         let json = self.global.json;
+        let session = match command {
+            Command::Taint | Command::History | Command::Resume | Command::Compact => {
+                match self.readable(session).await? {
+                    (session, true) => session,
+                    (session, false) => return Ok(Next::On(Box::new(session))),
+                }
+            }
+            _ => session,
+        };
         match command {
             Command::Help => show::help(json)?,
             Command::Taint => show::taint(&session, json)?,
@@ -276,8 +302,7 @@ impl Chat<'_> {
     }
 
     /// Makes the conversation shorter, and tells by how much.
-    async fn compact(&mut self, session: Session) -> anyhow::Result<Next> {
-        let mut session = self.up_to_date(session).await?;
+    async fn compact(&mut self, mut session: Session) -> anyhow::Result<Next> {
         let cancel = CancelToken::new();
         let options = TurnOptions {
             cancel: cancel.clone(),

@@ -11,7 +11,7 @@ use tidegate_message::{
     ApprovalDecision, BrokenPart, Event, EventKind, Limit, QuestionEnd, SummaryBy, TurnStatus, Unavailable,
 };
 use tidegate_policy::{Decision, FlowKind, escaped};
-use tidegate_runtime::Runtime;
+use tidegate_runtime::Reader;
 use tidegate_store::{EventFilter, StoredEvent};
 
 /// How often `--follow` looks for what other processes recorded.
@@ -21,9 +21,9 @@ const INTERVAL: Duration = Duration::from_millis(200);
 const PAGE: usize = 1_000;
 
 pub(crate) async fn run(global: &Global, args: &EventsArgs) -> anyhow::Result<Exit> {
-    let store = environment::store(global)?;
+    let reader = environment::reader(global)?;
     let session = match &args.session {
-        Some(given) => Some(Runtime::find_in(&*store, given).await?.session.id),
+        Some(given) => Some(reader.session(given).await?.session.id),
         None => None,
     };
     // Before the first event is shown: who has read one may interrupt.
@@ -40,11 +40,11 @@ pub(crate) async fn run(global: &Global, args: &EventsArgs) -> anyhow::Result<Ex
             after,
             limit: Some(PAGE),
         };
-        let page = store.events(filter).await?;
-        let full = page.len() == PAGE;
-        for stored in page {
-            after = stored.position;
-            show(global, stored)?;
+        let page = reader.events(filter).await?;
+        let full = !page.is_last;
+        after = page.after;
+        for stored in page.events {
+            show(global, &reader, stored)?;
         }
         let Some(interrupts) = &mut interrupts else {
             if full {
@@ -61,9 +61,9 @@ pub(crate) async fn run(global: &Global, args: &EventsArgs) -> anyhow::Result<Ex
     }
 }
 
-fn show(global: &Global, stored: StoredEvent) -> anyhow::Result<()> {
+fn show(global: &Global, reader: &Reader, stored: StoredEvent) -> anyhow::Result<()> {
     if global.json {
-        return output::json(&StoredEventJson::from(stored));
+        return output::json(&StoredEventJson::of(stored, reader));
     }
     let event = &stored.event;
     let line = format!(

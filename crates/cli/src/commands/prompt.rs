@@ -8,25 +8,15 @@ use crate::args::{Global, PromptCommand};
 use crate::environment;
 use crate::exit::Exit;
 use crate::output;
-use tidegate_policy::{SecretName, UserId, escaped};
-use tidegate_runtime::config::LOCAL_USER;
-use tidegate_runtime::{Runtime, RuntimeError, SentRequest, ShownText, Wire};
+use tidegate_policy::{SecretName, escaped};
+use tidegate_runtime::{Runtime, SentRequest, ShownText, Wire};
 
 pub(crate) async fn run(global: &Global, command: PromptCommand) -> anyhow::Result<Exit> {
-    let done = match command {
-        PromptCommand::Show(args) => show::run(global, &args).await,
-        PromptCommand::Diff(args) => diff::run(global, &args).await,
-    };
-    let Err(error) = done else {
-        return Ok(Exit::Ok);
-    };
-    match error.downcast_ref() {
-        Some(RuntimeError::AboveReader { .. } | RuntimeError::NotToBeShown { .. }) => {
-            output::blocked(&error, global.json)?;
-            Ok(Exit::Blocked)
-        }
-        _ => Err(error),
+    match command {
+        PromptCommand::Show(args) => show::run(global, &args).await?,
+        PromptCommand::Diff(args) => diff::run(global, &args).await?,
     }
+    Ok(Exit::Ok)
 }
 
 /// A runtime that shows what is stored and needs no model.
@@ -34,11 +24,6 @@ fn showing(global: &Global) -> anyhow::Result<Runtime> {
     let loaded = environment::configuration(global, Vec::new())?;
     let data = environment::data_folder(global)?;
     Ok(Runtime::showing(&loaded, &data, &environment::variables())?.build()?)
-}
-
-/// Whoever sits at the command line.
-fn reader() -> UserId {
-    UserId::new(LOCAL_USER)
 }
 
 /// A request in a few words.

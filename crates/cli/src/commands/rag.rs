@@ -10,8 +10,8 @@ use crate::output;
 use serde::Serialize;
 use tidegate_memory::MemoryError;
 use tidegate_policy::{Label, SessionId, SessionName, SourceId, escaped};
-use tidegate_runtime::Runtime;
-use tidegate_store::{SourceRecord, Store};
+use tidegate_runtime::{Reader, RuntimeError};
+use tidegate_store::SourceRecord;
 
 pub(crate) async fn run(global: &Global, command: RagCommand) -> anyhow::Result<Exit> {
     match command {
@@ -26,17 +26,20 @@ pub(crate) async fn run(global: &Global, command: RagCommand) -> anyhow::Result<
 
 /// The session of this name or id.
 async fn session(owner: &OwnerMemory, given: &SessionName) -> anyhow::Result<SessionId> {
-    let record = Runtime::find_in(&*owner.store, given.as_str()).await?;
+    let record = owner.reader.session(given.as_str()).await?;
     Ok(record.session.id)
 }
 
-/// What a session is called on the command line: its name if it has one.
-async fn called(store: &dyn Store, chat: &str) -> anyhow::Result<String> {
-    let Ok(id) = chat.parse::<SessionId>() else {
+/// What a session is called on the command line: its name, if it has one and may be seen.
+async fn called(reader: &Reader, chat: &str) -> anyhow::Result<String> {
+    if chat.parse::<SessionId>().is_err() {
         return Ok(escaped(chat).into_owned());
+    }
+    let name = match reader.session(chat).await {
+        Ok(record) => record.session.name,
+        Err(RuntimeError::UnknownSession { .. } | RuntimeError::AboveReader { .. }) => None,
+        Err(error) => return Err(error.into()),
     };
-    let record = store.session(id).await?;
-    let name = record.and_then(|record| record.session.name);
     Ok(name.map_or_else(|| chat.to_owned(), |name| name.to_string()))
 }
 
@@ -92,7 +95,7 @@ async fn sources(global: &Global, args: &RagSourcesArgs) -> anyhow::Result<()> {
         .await?;
     let mut shown = Vec::with_capacity(listing.sources.len());
     for source in &listing.sources {
-        let name = called(&*owner.store, &source.key.chat).await?;
+        let name = called(&owner.reader, &source.key.chat).await?;
         shown.push(ShownSource::of(source, name));
     }
     if global.json {

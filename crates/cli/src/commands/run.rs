@@ -42,8 +42,11 @@ pub(crate) async fn run(global: &Global, args: RunArgs) -> anyhow::Result<Exit> 
     // A session that could not begin is not made.
     runtime.check_attachments(&request, &args.attach).await?;
     let mut session = runtime.session(request).await?;
+    let reader = environment::local();
+    session.check_reader(&reader)?;
+    let reader = runtime.reader(&reader)?;
     for id in args.approve {
-        approvals::grant(&**runtime.store(), id).await?;
+        approvals::grant(&reader, id).await?;
     }
 
     let cancel = CancelToken::new();

@@ -6,7 +6,6 @@ use crate::args::{DeleteArgs, ExportArgs, Global, HistoryArgs, SessionsCommand};
 use crate::environment;
 use crate::exit::Exit;
 use crate::output::{self, shortened};
-use anyhow::Context as _;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -15,31 +14,23 @@ use tidegate_message::{
     AssistantPart, Author, Body, Entry, EntrySeq, ModelPolicy, ToolSpec, Usage, joined_text,
 };
 use tidegate_policy::{Classification, SessionId, SessionName, Taint, TurnId, UserId, escaped};
-use tidegate_runtime::Runtime;
-use tidegate_store::{EventFilter, Segment, SegmentSizes, SessionState, SessionSummary, Store, StoredEvent};
+use tidegate_runtime::{Reader, Runtime};
+use tidegate_store::{EventFilter, Segment, SegmentSizes, SessionState, SessionSummary, StoredEvent};
 
 pub(crate) async fn run(global: &Global, command: SessionsCommand) -> anyhow::Result<Exit> {
-    let store = environment::store(global)?;
+    let reader = environment::reader(global)?;
     match command {
-        SessionsCommand::List => list(global, &*store).await?,
+        SessionsCommand::List => list(global, &reader).await?,
         SessionsCommand::Show(arg) => {
-            let summary = find(&*store, &arg.session).await?;
-            let segments = store.segments(summary.record.session.id).await?;
+            let summary = reader.summary(&arg.session).await?;
+            let segments = reader.store().segments(summary.record.session.id).await?;
             show(global, &summary, &segments)?;
         }
-        SessionsCommand::History(arg) => history(global, &*store, &arg).await?,
-        SessionsCommand::Export(args) => export(global, &*store, &args).await?,
-        SessionsCommand::Delete(args) => return delete(global, &store, &args).await,
+        SessionsCommand::History(arg) => history(global, &reader, &arg).await?,
+        SessionsCommand::Export(args) => export(global, &reader, &args).await?,
+        SessionsCommand::Delete(args) => return delete(global, &reader, &args).await,
     }
     Ok(Exit::Ok)
-}
-
-async fn find(store: &dyn Store, given: &str) -> anyhow::Result<SessionSummary> {
-    let record = Runtime::find_in(store, given).await?;
-    store
-        .summary(record.session.id)
-        .await?
-        .context("the session was removed just now")
 }
 
 /// What `list` and `show` print with `--json`.
@@ -91,8 +82,8 @@ impl<'a> ShownSession<'a> {
     }
 }
 
-async fn list(global: &Global, store: &dyn Store) -> anyhow::Result<()> {
-    let list = store.sessions().await?;
+async fn list(global: &Global, reader: &Reader) -> anyhow::Result<()> {
+    let list = reader.sessions().await?;
     for damaged in &list.damaged {
         output::tell(&format!("warning: {damaged}"));
     }
@@ -263,8 +254,9 @@ fn show(global: &Global, summary: &SessionSummary, segments: &[Segment]) -> anyh
     Ok(())
 }
 
-async fn history(global: &Global, store: &dyn Store, args: &HistoryArgs) -> anyhow::Result<()> {
-    let id = find(store, &args.session).await?.record.session.id;
+async fn history(global: &Global, reader: &Reader, args: &HistoryArgs) -> anyhow::Result<()> {
+    let id = reader.session(&args.session).await?.session.id;
+    let store = reader.store();
     let entries = match &args.search {
         Some(text) => store.search(id, text).await?,
         None => store.entries(id).await?,
@@ -357,36 +349,39 @@ struct Export<'a> {
     events: Vec<StoredEventJson>,
 }
 
-/// An event as it is printed: with its position over all sessions.
+/// An event as it is printed.
 #[derive(Serialize)]
 pub(crate) struct StoredEventJson {
-    position: u64,
+    /// Its position over all sessions; only for who may read all of them: gaps tell how much there is between.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<u64>,
     #[serde(flatten)]
     event: tidegate_message::Event,
 }
 
-impl From<StoredEvent> for StoredEventJson {
-    fn from(stored: StoredEvent) -> Self {
+impl StoredEventJson {
+    /// As `reader` may see it.
+    pub(crate) fn of(stored: StoredEvent, reader: &Reader) -> Self {
         Self {
-            position: stored.position,
+            position: reader.sees_all().then_some(stored.position),
             event: stored.event,
         }
     }
 }
 
-async fn export(global: &Global, store: &dyn Store, args: &ExportArgs) -> anyhow::Result<()> {
-    let summary = find(store, &args.session).await?;
+async fn export(global: &Global, reader: &Reader, args: &ExportArgs) -> anyhow::Result<()> {
+    let summary = reader.summary(&args.session).await?;
     let session = &summary.record.session;
-    let entries = store.entries(session.id).await?;
+    let entries = reader.store().entries(session.id).await?;
     let filter = EventFilter {
         session: Some(session.id),
         ..EventFilter::default()
     };
-    let events = store
-        .events(filter)
-        .await?
+    let read = reader.events(filter).await?;
+    let events = read
+        .events
         .into_iter()
-        .map(StoredEventJson::from)
+        .map(|stored| StoredEventJson::of(stored, reader))
         .collect();
     let export = Export {
         format: "tidegate-session/1",
@@ -413,8 +408,9 @@ async fn export(global: &Global, store: &dyn Store, args: &ExportArgs) -> anyhow
     }
 }
 
-async fn delete(global: &Global, store: &Arc<dyn Store>, args: &DeleteArgs) -> anyhow::Result<Exit> {
-    let summary = find(&**store, &args.session).await?;
+async fn delete(global: &Global, reader: &Reader, args: &DeleteArgs) -> anyhow::Result<Exit> {
+    // What cannot be seen is not deleted: the question below shows what goes.
+    let summary = reader.summary(&args.session).await?;
     let id = summary.record.session.id;
     if !args.yes {
         anyhow::ensure!(
@@ -434,7 +430,7 @@ async fn delete(global: &Global, store: &Arc<dyn Store>, args: &DeleteArgs) -> a
     }
     let data = environment::data_folder(global)?;
     Runtime::builder()
-        .store(Arc::clone(store))
+        .store(Arc::clone(reader.store()))
         .lock_folder(data.locks())
         .build()?
         .delete(id)

@@ -8,8 +8,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use tidegate_message::{Event, EventKind, ModelId, Tier, Usage};
 use tidegate_policy::{SessionId, SessionName, escaped};
-use tidegate_runtime::Runtime;
-use tidegate_store::{EventFilter, Store};
+use tidegate_runtime::Reader;
+use tidegate_store::EventFilter;
 
 /// What was added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -60,12 +60,12 @@ struct Shown<'a> {
 }
 
 pub(crate) async fn run(global: &Global, args: &UsageArgs) -> anyhow::Result<Exit> {
-    let store = environment::store(global)?;
+    let reader = environment::reader(global)?;
     let session = match &args.session {
-        Some(given) => Some(Runtime::find_in(&*store, given).await?.session.id),
+        Some(given) => Some(reader.session(given).await?.session.id),
         None => None,
     };
-    let (sums, total) = sums(&*store, args.by, session).await?;
+    let (sums, total) = sums(&reader, args.by, session).await?;
     let rows: Vec<Row<'_>> = sums.iter().map(|(key, sum)| Row::of(key, *sum)).collect();
     let total = Row::of("total", total);
     let by = match args.by {
@@ -115,11 +115,11 @@ fn table(by: &str, rows: &[Row<'_>], total: &Row<'_>) -> anyhow::Result<()> {
 
 /// What all answered calls cost, those that summed up among them.
 async fn sums(
-    store: &dyn Store,
+    reader: &Reader,
     by: UsageBy,
     session: Option<SessionId>,
 ) -> anyhow::Result<(BTreeMap<String, Sum>, Sum)> {
-    let names = names(store).await?;
+    let names = names(reader).await?;
     let (mut sums, mut total) = (BTreeMap::<String, Sum>::new(), Sum::default());
     // Where each session's last call went.
     let mut tiers: BTreeMap<SessionId, Option<Tier>> = BTreeMap::new();
@@ -129,7 +129,13 @@ async fn sums(
             kind: Some(kind.to_owned()),
             ..EventFilter::default()
         };
-        for event in store.events(filter).await?.into_iter().map(|stored| stored.event) {
+        for event in reader
+            .events(filter)
+            .await?
+            .events
+            .into_iter()
+            .map(|stored| stored.event)
+        {
             if let EventKind::ModelCalled { tier, .. } = event.kind {
                 tiers.insert(event.session, tier);
             }
@@ -153,8 +159,8 @@ async fn sums(
 }
 
 /// The names of the sessions that have one.
-async fn names(store: &dyn Store) -> anyhow::Result<BTreeMap<SessionId, String>> {
-    let sessions = store.sessions().await?.sessions.into_iter();
+async fn names(reader: &Reader) -> anyhow::Result<BTreeMap<SessionId, String>> {
+    let sessions = reader.sessions().await?.sessions.into_iter();
     let named = sessions.filter_map(|summary| {
         let session = summary.record.session;
         Some((session.id, session.name.as_ref().map(SessionName::to_string)?))

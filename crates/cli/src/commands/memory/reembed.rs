@@ -41,6 +41,8 @@ pub(super) async fn run(global: &Global, args: &ReembedArgs) -> anyhow::Result<E
     let owner = memory::open_with(opened, embedder).await?;
     owner.memory.flush().await?;
     let before = before.map(|model| model.id);
+    // How many there are is told only to who may see all of them.
+    let embedded = owner.reader.sees_all().then_some(embedded);
     if global.json {
         output::json(&serde_json::json!({
             "embedder": model.id,
@@ -49,7 +51,8 @@ pub(super) async fn run(global: &Global, args: &ReembedArgs) -> anyhow::Result<E
         }))?;
     } else {
         let was = before.map_or_else(String::new, |before| format!(", before with {before}"));
-        output::line(&format!("embedded {embedded} texts with {}{was}", model.id))?;
+        let texts = embedded.map_or_else(|| "all texts".to_owned(), |count| format!("{count} texts"));
+        output::line(&format!("embedded {texts} with {}{was}", model.id))?;
     }
     Ok(Exit::Ok)
 }

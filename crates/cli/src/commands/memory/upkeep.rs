@@ -24,6 +24,17 @@ pub(super) async fn consolidate(global: &Global) -> anyhow::Result<Exit> {
     };
     let expired = owner.memory.expire().await?;
     owner.memory.flush().await?;
+    if !owner.reader.sees_all() {
+        // It went over all memories: the numbers would tell of those above the reader.
+        if global.json {
+            output::json(&serde_json::json!({}))?;
+        } else {
+            output::line(
+                "small memories are made one where they belong together; those whose time was over are deleted",
+            )?;
+        }
+        return Ok(Exit::Ok);
+    }
     if global.json {
         output::json(&serde_json::json!({
             "made": done.made,

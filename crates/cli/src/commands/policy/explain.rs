@@ -2,6 +2,7 @@
 
 use super::{judging, verdict};
 use crate::args::Global;
+use crate::environment;
 use crate::exit::Exit;
 use crate::output;
 use tidegate_message::EventKind;
@@ -9,7 +10,9 @@ use tidegate_policy::{EventId, FlowKind, escaped};
 
 /// Shows why a decision was made.
 pub(super) async fn run(global: &Global, id: EventId) -> anyhow::Result<Exit> {
-    let explanation = judging(global)?.explain(id).await?;
+    let runtime = judging(global)?;
+    runtime.reader(&environment::local())?.check_event(id).await?;
+    let explanation = runtime.explain(id).await?;
     if global.json {
         output::json(&explanation)?;
         return Ok(Exit::Ok);

@@ -16,6 +16,7 @@ pub(super) async fn run(global: &Global, id: EventId) -> anyhow::Result<Exit> {
         "a command that was started by a tool may not release anything; run this yourself"
     );
     let runtime = judging(global)?;
+    runtime.reader(&environment::local())?.check_event(id).await?;
     let release = runtime.releasable(id).await?;
     anyhow::ensure!(
         environment::is_attended(global),

@@ -2,6 +2,7 @@
 
 use super::parts::{Members, common_prefix, first_difference, lines};
 use crate::args::{Global, PromptDiffArgs};
+use crate::environment;
 use crate::output;
 use serde::Serialize;
 use similar::TextDiff;
@@ -70,7 +71,7 @@ struct Break {
 
 pub(super) async fn run(global: &Global, args: &PromptDiffArgs) -> anyhow::Result<()> {
     let runtime = super::showing(global)?;
-    let reader = super::reader();
+    let reader = environment::local();
     let request = async |turn| {
         let place = RequestPlace::first_of(turn);
         runtime.sent_request(&args.session, place, &reader).await

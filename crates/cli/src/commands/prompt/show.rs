@@ -1,6 +1,7 @@
 //! `tidegate prompt show`.
 
 use crate::args::{Global, PromptShowArgs};
+use crate::environment;
 use crate::output;
 use serde::Serialize;
 use tidegate_message::{ModelId, Tier};
@@ -44,7 +45,9 @@ struct ShownRequest<'a> {
 pub(super) async fn run(global: &Global, args: &PromptShowArgs) -> anyhow::Result<()> {
     let runtime = super::showing(global)?;
     let Some(turn) = args.turn else {
-        let prompt = runtime.system_prompt(&args.session, &super::reader()).await?;
+        let prompt = runtime
+            .system_prompt(&args.session, &environment::local())
+            .await?;
         return system_prompt(global, &args.session, &prompt);
     };
     let place = RequestPlace {
@@ -53,7 +56,7 @@ pub(super) async fn run(global: &Global, args: &PromptShowArgs) -> anyhow::Resul
         attempt: args.attempt.unwrap_or(1),
     };
     let request = runtime
-        .sent_request(&args.session, place, &super::reader())
+        .sent_request(&args.session, place, &environment::local())
         .await?;
     if global.json {
         return as_json(&request);

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_memory::{EmbedWork, LARGEST_FILE, MemoryError, Passages, file_text};
 use tidegate_policy::{Label, SessionId, SessionName, SourceId, escaped};
-use tidegate_runtime::{Runtime, RuntimeError};
+use tidegate_runtime::RuntimeError;
 use tidegate_store::SessionRecord;
 
 /// Characters of a name beside a progress bar.
@@ -204,7 +204,7 @@ fn name_of(path: &Path) -> SourceId {
 
 /// The session of this name or id, if there is one or none can be begun.
 async fn session(owner: &OwnerMemory, given: &SessionName) -> anyhow::Result<Option<SessionRecord>> {
-    match Runtime::find_in(&*owner.store, given.as_str()).await {
+    match owner.reader.session(given.as_str()).await {
         Err(RuntimeError::UnknownSession { .. }) if given.as_str().parse::<SessionId>().is_err() => Ok(None),
         other => Ok(Some(other?)),
     }
@@ -214,5 +214,5 @@ async fn session(owner: &OwnerMemory, given: &SessionName) -> anyhow::Result<Opt
 async fn begun(global: &Global, owner: &OwnerMemory, name: &SessionName) -> anyhow::Result<SessionRecord> {
     let runtime = environment::runtime_without_model(global, &owner.memory)?;
     runtime.begin_without_models(name.clone()).await?;
-    Ok(Runtime::find_in(&*owner.store, name.as_str()).await?)
+    Ok(owner.reader.session(name.as_str()).await?)
 }

@@ -58,7 +58,7 @@ pub(super) async fn run(global: &Global, args: &RagSearchArgs) -> anyhow::Result
     };
     let mut shown = Vec::with_capacity(found.passages.len());
     for passage in &found.passages {
-        let name = called(&*owner.store, &passage.key.chat).await?;
+        let name = called(&owner.reader, &passage.key.chat).await?;
         shown.push(ShownPassage::of(passage, name));
     }
     if global.json {
