@@ -1,7 +1,7 @@
 //! The provider.
 
 use super::encode::encode_request;
-use super::endpoint::{self, Endpoint};
+use super::endpoint::Endpoint;
 use super::exchange::Exchange;
 use crate::{ModelRequest, Provider, ProviderError, ReplyStream};
 use bytes::Bytes;
