@@ -5,8 +5,9 @@ use tidegate_tests::layers::{Layer, LayerFinding, check, layers, members};
 use tidegate_tests::{File, WorkspaceError, files, listing};
 
 /// The crates of the design with their levels, and whether each is there yet. A new crate gets a row.
-const DESIGN: [(&str, u64, bool); 20] = [
+const DESIGN: [(&str, u64, bool); 21] = [
     ("tidegate-policy", 0, true),
+    ("tidegate-http", 0, true),
     ("tidegate-message", 1, true),
     ("tidegate-prompt", 2, true),
     ("tidegate-tools", 2, true),

@@ -4,6 +4,7 @@ use crate::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::borrow::Cow;
 use std::pin::pin;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long nothing is shown.
@@ -17,6 +18,8 @@ const TICK: Duration = Duration::from_millis(200);
 pub(crate) struct Progress {
     bar: ProgressBar,
     begun: Instant,
+    /// How it is shown, as far as that is decided.
+    template: Mutex<&'static str>,
 }
 
 impl Progress {
@@ -27,6 +30,7 @@ impl Progress {
         Self {
             bar,
             begun: Instant::now(),
+            template: Mutex::new(""),
         }
     }
 
@@ -43,6 +47,19 @@ impl Progress {
         self.show_when_due();
     }
 
+    /// So many bytes have arrived, of so many where that is known.
+    pub(crate) fn bytes(&self, done: u64, of: Option<u64>) {
+        match of {
+            Some(of) => self.bar.set_length(of),
+            None => self.bar.unset_length(),
+        }
+        self.bar.set_position(done);
+        self.show_as(match of {
+            Some(_) => "{msg} {wide_bar} {bytes} of {total_bytes}, {bytes_per_sec} {eta}",
+            None => "{msg} {spinner} {bytes}, {bytes_per_sec}",
+        });
+    }
+
     /// Tells something on standard error, above the bar.
     pub(crate) fn aside(&self, line: &str) {
         self.bar.suspend(|| output::aside(line));
@@ -51,20 +68,34 @@ impl Progress {
     /// Nothing is known but that it goes on.
     pub(crate) fn tick(&self) {
         self.bar.tick();
-        self.show_when_due();
+        // How much there is stays shown.
+        let shown = *self.template.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.is_empty() {
+            self.show_when_due();
+        }
     }
 
     fn show_when_due(&self) {
-        if self.bar.is_hidden() && self.begun.elapsed() >= PATIENCE {
-            let template = if self.bar.length().is_some() {
-                "{msg} {wide_bar} {human_pos}/{human_len} {eta}"
-            } else {
-                "{msg} {spinner} {human_pos}"
-            };
+        self.show_as(if self.bar.length().is_some() {
+            "{msg} {wide_bar} {human_pos}/{human_len} {eta}"
+        } else {
+            "{msg} {spinner} {human_pos}"
+        });
+    }
+
+    fn show_as(&self, template: &'static str) {
+        if self.begun.elapsed() < PATIENCE {
+            return;
+        }
+        let mut shown = self.template.lock().unwrap_or_else(PoisonError::into_inner);
+        if *shown != template {
+            *shown = template;
             // The templates are right; the default style would do as well.
             if let Ok(style) = ProgressStyle::with_template(template) {
                 self.bar.set_style(style);
             }
+        }
+        if self.bar.is_hidden() {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
     }

@@ -112,12 +112,15 @@ pub enum EmbedError {
         cause: Option<Cause>,
     },
     /// There is no such model to fetch.
-    #[error("there is no model {name:?} to fetch; there are {known}")]
+    #[error(
+        "there is no model {name:?} to fetch{}; `tidegate models list` shows what there is",
+        if .near.is_empty() { String::new() } else { format!("; near to it are {}", .near.join(", ")) }
+    )]
     UnknownModel {
         /// What was asked for.
         name: String,
-        /// What there is.
-        known: String,
+        /// Names that are like it, the likest first.
+        near: Vec<String>,
     },
     /// No program that fetches packages.
     #[error(

@@ -9,8 +9,8 @@ use tidegate_policy::Classification;
 use tidegate_store::ModelRecord;
 use tidegate_tools::BoxFuture;
 
-/// The model of a folder, loaded with the first text that is embedded or counted: what never embeds anything does not
-/// wait for it. What is known without loading it is told at once.
+/// The model of a folder, loaded with the first text that is embedded or counted, or when somebody asks how many tokens
+/// count: what never embeds anything does not wait for it. What is known without loading it is told at once.
 #[derive(Clone)]
 pub struct LazyEmbedder {
     folder: ModelFolder,
@@ -85,7 +85,12 @@ impl Embedder for LazyEmbedder {
     }
 
     fn most_tokens(&self) -> usize {
-        self.folder.most_tokens()
+        match self.load() {
+            // Less than the folder says, by special tokens and prefixes. A chunk that leaves them no room would lose
+            // its end.
+            Ok(embedder) => embedder.most_tokens(),
+            Err(_) => self.folder.most_tokens(),
+        }
     }
 
     fn count_tokens(&self, text: &str) -> usize {

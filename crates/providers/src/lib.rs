@@ -15,14 +15,13 @@
 mod error;
 mod history;
 mod openai;
-mod printable;
 mod provider;
 mod scripted;
 
 pub use error::{ErrorClass, ProviderError};
 pub use history::{HistoryError, validate_history};
 pub use openai::{OpenAi, OpenAiConfig, chat_wire, encode_request};
-pub use printable::printable;
 pub use provider::{ModelRequest, Provider, ReplyStream, StreamEvent, ToolChoice, ToolSet};
 pub use scripted::{Place, ScenarioError, Scripted, ScriptedCall, ScriptedError, ScriptedReply};
 pub use secrecy::SecretString;
+pub use tidegate_http::printable;

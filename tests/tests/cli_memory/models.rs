@@ -3,6 +3,7 @@
 use crate::harness::Home;
 use crate::remembering;
 use serde_json::Value;
+use std::path::Path;
 
 fn doctor(home: &Home, name: &str) -> Value {
     let ended = home.run(["doctor", "--json"]);
@@ -108,6 +109,80 @@ fn a_model_is_fetched_from_the_hub_that_is_named_and_is_there_from_then_on() {
     std::fs::write(home.path("data/models/bge-m3/model_quantized.onnx"), "cut").unwrap();
     let report = home.json(["models", "list", "--json"]);
     assert_eq!(report["models"][0]["state"], "damaged");
+}
+
+/// ONNX Runtime's library, where `cargo xtask models` puts it or `ORT_DYLIB_PATH` says; none, and a line that says so,
+/// where it has not been fetched.
+fn library() -> Option<String> {
+    let models = match std::env::var_os("TIDEGATE_TEST_MODELS") {
+        Some(models) => models.into(),
+        None => Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("models"),
+    };
+    let places = [
+        std::env::var_os("ORT_DYLIB_PATH").map(Into::into),
+        Some(models.join("onnxruntime")),
+    ];
+    let found = places.into_iter().flatten().find(|place| place.exists());
+    if found.is_none() {
+        println!("SKIPPED: ONNX Runtime is not there; `cargo xtask models` fetches it");
+    }
+    found.map(|place| place.display().to_string())
+}
+
+#[test]
+fn a_folder_of_ones_own_is_used_and_another_of_the_same_dimension_is_refused_with_the_ways_out() {
+    let Some(library) = library() else { return };
+    let variables = [("ORT_DYLIB_PATH", library.as_str())];
+    let home = Home::answering("done");
+    let before = home.read("config/tidegate/tidegate.toml");
+    let fixture = tidegate_tests::root().join("crates/embed/tests/fixtures/tiny-bge-m3");
+    for name in ["one", "two"] {
+        for entry in std::fs::read_dir(&fixture).unwrap() {
+            let entry = entry.unwrap();
+            let file = entry.file_name().to_string_lossy().into_owned();
+            let mut content = std::fs::read(entry.path()).unwrap();
+            if (name, file.as_str()) == ("two", "tokenizer.json") {
+                content.push(b'\n');
+            }
+            home.write(&format!("config/tidegate/{name}/{file}"), content);
+        }
+    }
+    let configured = |name: &str| home.configure(&format!("{before}\n[memory]\nmodel_dir = \"{name}\"\n"));
+    configured("one");
+    let add = [
+        "memory",
+        "add",
+        "The ferry leaves at seven.",
+        "--artifact",
+        "rules",
+        "--id",
+        "ferry",
+    ];
+    home.run_with(&variables, add).code(0);
+    let search = ["memory", "search", "when does the ferry leave", "--json"];
+    let found = |ended: crate::harness::Ended| ended.code(0).json()["hits"][0]["memory_id"].clone();
+    assert_eq!(found(home.run_with(&variables, search)), "ferry");
+
+    configured("two");
+    home.run_with(&variables, ["memory", "search", "ferry"])
+        .code(1)
+        .says(["tiny-bge-m3@", "tidegate memory reembed"]);
+    configured("one");
+    assert_eq!(found(home.run_with(&variables, search)), "ferry");
+    configured("two");
+    home.run_with(&variables, ["memory", "reembed"]).code(0);
+    assert_eq!(found(home.run_with(&variables, search)), "ferry");
+
+    // What is missing in a folder is told by its name, whatever is done.
+    for file in ["model.onnx", "tokenizer.json", "config.json"] {
+        let path = home.path(&format!("config/tidegate/two/{file}"));
+        let content = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        for arguments in [["memory", "stats"], ["models", "test"]] {
+            home.run_with(&variables, arguments).code(1).says([file]);
+        }
+        std::fs::write(path, content).unwrap();
+    }
 }
 
 /// Two conversations in which the answers share words with the questions.

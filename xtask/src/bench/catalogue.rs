@@ -1,6 +1,7 @@
 //! The list of what can be measured.
 
 use super::start;
+use crate::models;
 use anyhow::bail;
 use xshell::{Shell, cmd};
 
@@ -14,7 +15,7 @@ struct Bench {
     command: fn(&Shell) -> anyhow::Result<()>,
 }
 
-const BENCHES: [Bench; 6] = [
+const BENCHES: [Bench; 7] = [
     Bench {
         name: "start",
         description: "from the start of the program to its first request to a model, on an existing data folder",
@@ -39,6 +40,11 @@ const BENCHES: [Bench; 6] = [
         name: "memory",
         description: "what opening, recalling and writing memories cost beside a bare scan over the same vectors",
         command: memory,
+    },
+    Bench {
+        name: "embed",
+        description: "what embedding costs beside the bare model; it needs what `cargo xtask models` fetches",
+        command: embed,
     },
     Bench {
         name: "index",
@@ -69,6 +75,18 @@ fn policy(shell: &Shell) -> anyhow::Result<()> {
     cmd!(
         shell,
         "cargo bench --locked --package tidegate-policy --bench policy"
+    )
+    .run()?;
+    Ok(())
+}
+
+fn embed(shell: &Shell) -> anyhow::Result<()> {
+    if let Some(missing) = models::missing(shell)? {
+        bail!("{missing}; `cargo xtask models` fetches it with pip, once");
+    }
+    cmd!(
+        shell,
+        "cargo bench --locked --package tidegate-embed --bench embed"
     )
     .run()?;
     Ok(())

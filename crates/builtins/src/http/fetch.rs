@@ -7,7 +7,6 @@ use super::hop::{REDIRECTS, host, next};
 use super::tool::HttpLimits;
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, HeaderMap, LOCATION};
 use reqwest::{Certificate, Client, Response};
-use rustls::crypto::CryptoProvider;
 use std::sync::Arc;
 use tidegate_policy::{HostRules, Label};
 use tidegate_tools::CallContext;
@@ -107,17 +106,11 @@ async fn ask(url: &Url, headers: &HeaderMap, listed: bool, way: Way<'_>) -> Resu
 
 /// A client for one request: what it learnt of one host must not serve another.
 fn client(url: &Url, addresses: Vec<std::net::IpAddr>, way: Way<'_>) -> Result<Client, reqwest::Error> {
-    if CryptoProvider::get_default().is_none() {
-        // An error means that another thread has installed one in the meantime: just as good.
-        let _installed_already = rustls::crypto::ring::default_provider().install_default();
-    }
-    let mut builder = Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
+    let mut builder = tidegate_http::builder()
         .no_proxy()
         .dns_resolver(Arc::new(Pinned(addresses)))
         .connect_timeout(way.limits.connect)
-        .pool_max_idle_per_host(0)
-        .user_agent(concat!("tidegate/", env!("CARGO_PKG_VERSION")));
+        .pool_max_idle_per_host(0);
     if url.scheme() == "http" {
         // Loading the system's certificates takes longer than the rest.
         builder = builder.tls_certs_only([]);

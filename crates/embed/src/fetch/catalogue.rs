@@ -12,6 +12,12 @@ pub const BGE_M3: &str = "bge-m3";
 /// The name of ONNX Runtime.
 pub const ONNX_RUNTIME: &str = library::FOLDER;
 
+/// From this likeness on (Jaro-Winkler, at most 1) a name may be what was meant.
+const LIKE: f64 = 0.8;
+
+/// So many of these names are told.
+const MOST_NEAR: usize = 3;
+
 /// The version all packages of the library below have. The binding wants 1.24 or later.
 const RUNTIME_VERSION: &str = "1.32.0";
 
@@ -102,7 +108,7 @@ pub fn known() -> Vec<KnownModel> {
 /// What is known under this name: that of its folder or, of the models of a hub, of its repository.
 ///
 /// # Errors
-/// [`EmbedError::UnknownModel`], with what there is.
+/// [`EmbedError::UnknownModel`], with names that are like it.
 pub fn find(name: &str) -> Result<KnownModel, EmbedError> {
     let folder = match name {
         MINILM | BGE_M3 | ONNX_RUNTIME => name.to_owned(),
@@ -113,17 +119,26 @@ pub fn find(name: &str) -> Result<KnownModel, EmbedError> {
 }
 
 fn unknown(name: &str) -> EmbedError {
-    let names: Vec<String> = known().into_iter().map(|known| known.name).collect();
+    let wanted = name.rsplit('/').next().unwrap_or(name).to_lowercase();
+    let likeness = |known: &str| match known.contains(&wanted) && !wanted.is_empty() {
+        true => 1.0,
+        false => strsim::jaro_winkler(known, &wanted),
+    };
+    let names = known()
+        .into_iter()
+        .map(|known| (likeness(&known.name), known.name));
+    let mut near: Vec<(f64, String)> = names.filter(|(likeness, _)| *likeness >= LIKE).collect();
+    near.sort_by(|left, right| right.0.total_cmp(&left.0));
     EmbedError::UnknownModel {
         name: name.to_owned(),
-        known: names.join(", "),
+        near: near.into_iter().take(MOST_NEAR).map(|(_, name)| name).collect(),
     }
 }
 
 /// The text model of this name: that of its folder, or its repository on the hub.
 ///
 /// # Errors
-/// [`EmbedError::UnknownModel`], with what there is.
+/// [`EmbedError::UnknownModel`], with names that are like it.
 pub(super) fn text_model(name: &str) -> Result<HubModel, EmbedError> {
     let wanted = name.to_ascii_lowercase();
     let is_wanted = |info: &ModelInfo<EmbeddingModel>| {
@@ -317,9 +332,30 @@ mod tests {
                 "{name}"
             );
         }
-        let error = text_model("bge-enormous").unwrap_err().to_string();
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_those_that_are_like_it() {
+        for (name, near) in [
+            ("bgem3", "bge-m3"),
+            ("BAAI/bge-m3", "bge-m3"),
+            ("sentence-transformers/all-MiniLM-L6-v2", "all-minilm-l6-v2-onnx"),
+            ("mini-lm", "minilm"),
+            ("onnx-runtime", "onnxruntime"),
+        ] {
+            let error = text_model(name).unwrap_err();
+            let EmbedError::UnknownModel { near: found, .. } = &error else {
+                panic!("{error}")
+            };
+            assert!(
+                found.len() <= MOST_NEAR && found.iter().any(|found| found == near),
+                "{found:?}"
+            );
+            assert!(error.to_string().contains(near), "{error}");
+        }
+        let error = text_model("zzzz").unwrap_err().to_string();
         assert!(
-            error.contains("bge-enormous") && error.contains("minilm, bge-m3"),
+            error.contains("\"zzzz\" to fetch; `tidegate models list`"),
             "{error}"
         );
     }

@@ -5,7 +5,6 @@ use super::progress::{Listener, Progress};
 use crate::EmbedError;
 use crate::blocking::off_thread;
 use crate::folder::hexadecimal;
-use crate::http::{is_transient, root_cause, shown};
 use crate::installed::{read_all, sha256_of};
 use backon::{BackoffBuilder, ExponentialBuilder};
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_RANGE, RANGE};
@@ -15,6 +14,7 @@ use sha2::Digest;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tidegate_http::{is_transient, root_cause, shown};
 use tidegate_tools::Cancel;
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
@@ -265,7 +265,7 @@ impl Download<'_> {
             self.listener.tell(Progress::Bytes {
                 what: file.path.clone(),
                 done,
-                total: file.bytes,
+                total: Some(file.bytes),
             });
         };
         let flushed = match written.flush().await {

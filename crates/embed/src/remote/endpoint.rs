@@ -2,7 +2,7 @@
 
 use super::RemoteSettings;
 use crate::EmbedError;
-use crate::http::{Redirects, below, client, is_transient, read_up_to, retry_after, root_cause, shown};
+use crate::http::{Redirects, client};
 use backon::{BackoffBuilder, ExponentialBuilder};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response, StatusCode};
@@ -10,6 +10,7 @@ use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use tidegate_http::{below, is_transient, read_up_to, retry_after, root_cause, shown};
 use tidegate_tools::Cancel;
 use url::Url;
 

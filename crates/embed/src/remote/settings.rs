@@ -1,9 +1,9 @@
 //! What is configured about a remote endpoint.
 
 use crate::Prefixes;
-use crate::http::is_loopback;
 use secrecy::SecretString;
 use std::time::Duration;
+use tidegate_http::is_loopback;
 use tidegate_policy::Classification;
 use url::Url;
 

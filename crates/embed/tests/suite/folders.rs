@@ -31,7 +31,7 @@ fn kind_dimension_and_tokens_are_read_from_the_folder() {
 #[test]
 fn the_id_follows_what_the_vectors_depend_on_and_not_where_the_folder_is() {
     let there = read("tiny-text", &FolderOptions::default());
-    let moved = copy("tiny-text");
+    let moved = copy(&fixture("tiny-text"));
     let read = |options: &FolderOptions| ModelFolder::read(moved.path(), options).unwrap().record().clone();
     assert_eq!(&read(&FolderOptions::default()), there.record());
     let cls = FolderOptions {
@@ -45,7 +45,7 @@ fn the_id_follows_what_the_vectors_depend_on_and_not_where_the_folder_is() {
     };
     assert_eq!(read(&named).id, "ours-1");
     for file in ["model.onnx", "tokenizer.json"] {
-        let changed = copy("tiny-text");
+        let changed = copy(&fixture("tiny-text"));
         let mut bytes = std::fs::read(changed.path().join(file)).unwrap();
         bytes.push(b'\n');
         std::fs::write(changed.path().join(file), bytes).unwrap();
@@ -127,7 +127,7 @@ fn a_folder_that_is_no_models_is_refused_with_what_is_wrong() {
         (no_change, with(3), "at least 32"),
     ];
     for (change, options, expected) in cases {
-        let folder = copy("tiny-text");
+        let folder = copy(&fixture("tiny-text"));
         change(folder.path());
         let error = ModelFolder::read(folder.path(), &options).unwrap_err();
         assert!(matches!(error, EmbedError::BadFolder { .. }), "{error}");

@@ -108,7 +108,7 @@ async fn a_model_is_fetched_checked_installed_and_there_the_next_time() {
         .unwrap()
         .len();
     let last = told.iter().rev().find_map(|progress| match progress {
-        Progress::Bytes { what, done, total } if what == "model.onnx" => Some((*done, *total)),
+        Progress::Bytes { what, done, total } if what == "model.onnx" => Some((*done, total.unwrap())),
         _ => None,
     });
     assert_eq!(last, Some((bytes, bytes)));

@@ -204,7 +204,7 @@ fn files_that_make_no_model_are_an_error() {
         ),
     ];
     for (name, change, options) in cases {
-        let folder = copy(name);
+        let folder = copy(&fixture(name));
         change(folder.path());
         let folder = ModelFolder::read(folder.path(), &options).unwrap();
         let error = LocalEmbedder::open(&folder, &runtime)

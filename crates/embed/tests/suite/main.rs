@@ -9,6 +9,7 @@ mod folders;
 mod hub;
 mod hub_server;
 mod local;
+mod memories;
 mod minilm;
 #[cfg(unix)]
 mod packages;

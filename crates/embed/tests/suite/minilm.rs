@@ -1,21 +1,13 @@
 //! all-MiniLM-L6-v2 itself, where it has been fetched.
 
-use crate::places::{models, runtime};
+use crate::places::{self, models, runtime};
 use std::sync::Arc;
 use tidegate_embed::{Auto, Choice, FolderOptions, LibraryPlaces, LocalEmbedder, ModelFolder, verify};
 use tidegate_memory::{EmbedWork, Embedder};
 use tidegate_testing::conformance;
 
 fn minilm() -> Option<Arc<dyn Embedder>> {
-    let runtime = runtime()?;
-    let folder = models().join("minilm");
-    if !folder.is_dir() {
-        println!(
-            "SKIPPED: {} is not there; `cargo xtask models` fetches it",
-            folder.display()
-        );
-        return None;
-    }
+    let (runtime, folder) = (runtime()?, places::minilm()?);
     let folder = ModelFolder::read(&folder, &FolderOptions::default()).unwrap();
     Some(Arc::new(LocalEmbedder::open(&folder, &runtime).unwrap()))
 }

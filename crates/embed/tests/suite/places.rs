@@ -33,6 +33,19 @@ pub(crate) fn runtime() -> Option<OnnxRuntime> {
     }
 }
 
+/// The folder of all-MiniLM-L6-v2; none, and a line that says so, where it has not been fetched.
+pub(crate) fn minilm() -> Option<PathBuf> {
+    let folder = models().join("minilm");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    println!(
+        "SKIPPED: {} is not there; `cargo xtask models` fetches it",
+        folder.display()
+    );
+    None
+}
+
 /// A folder of this crate's fixtures.
 pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -40,10 +53,10 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// A copy of a fixture that may be changed.
-pub(crate) fn copy(name: &str) -> tempfile::TempDir {
+/// A copy of a folder that may be changed.
+pub(crate) fn copy(folder: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
-    copy_into(&fixture(name), copy.path());
+    copy_into(folder, copy.path());
     copy
 }
 

@@ -9,17 +9,13 @@ use crate::{ErrorClass, ModelRequest, ProviderError};
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response};
-use rustls::crypto::CryptoProvider;
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
-use std::error::Error;
 use std::sync::OnceLock;
 use std::time::Duration;
+use tidegate_http::{builder_for, root_cause, shown};
 use tidegate_message::ProviderId;
-use url::{Host, Url};
-
-/// How long making a connection may take.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+use url::Url;
 
 /// One server.
 pub(super) struct Endpoint {
@@ -88,7 +84,7 @@ impl Endpoint {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let client = build_client(&self.url).map_err(|error| {
+        let client = builder_for(&self.url).build().map_err(|error| {
             let message = format!(
                 "the HTTP client for {} cannot be set up ({}); are the system's certificates installed?",
                 shown(&self.url),
@@ -286,58 +282,10 @@ impl Endpoint {
     }
 }
 
-fn build_client(url: &Url) -> Result<Client, reqwest::Error> {
-    if CryptoProvider::get_default().is_none() {
-        // An error means that another thread has installed one in the meantime: just as good.
-        let _installed_already = rustls::crypto::ring::default_provider().install_default();
-    }
-    let mut builder = Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(CONNECT_TIMEOUT)
-        .user_agent(concat!("tidegate/", env!("CARGO_PKG_VERSION")));
-    if is_loopback(url) {
-        builder = builder.no_proxy();
-        if url.scheme() == "http" {
-            // Loading the system's certificates takes longer than the rest of the start.
-            builder = builder.tls_certs_only([]);
-        }
-    }
-    builder.build()
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
-}
-
-/// The address without user, password, query and fragment, any of which may hold a secret.
-pub(super) fn shown(url: &Url) -> String {
-    let mut shown = format!("{}://", url.scheme());
-    shown.push_str(url.host_str().unwrap_or_default());
-    if let Some(port) = url.port() {
-        shown.push_str(&format!(":{port}"));
-    }
-    shown.push_str(url.path());
-    shown
-}
-
 fn shown_duration(duration: Duration) -> String {
     if duration.subsec_millis() == 0 {
         format!("{} s", duration.as_secs())
     } else {
         format!("{} ms", duration.as_millis())
     }
-}
-
-/// The innermost error: the one that says what really happened.
-fn root_cause(error: &dyn Error) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    crate::printable(&innermost.to_string(), 200)
 }

@@ -7,10 +7,11 @@ use super::endpoint::Endpoint;
 use super::read::{Failure, Read, Reader};
 use crate::{ErrorClass, HistoryError, ModelRequest, ProviderError, StreamEvent};
 use reqwest::Response;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
+use tidegate_http::{read_up_to, retry_after};
 
 /// Bytes of an error answer that are read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -163,34 +164,4 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
         .get(name)
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default()
-}
-
-/// The first `most` bytes of the body.
-async fn read_up_to(mut response: Response, most: usize) -> Result<Vec<u8>, reqwest::Error> {
-    let mut body = Vec::new();
-    while body.len() < most {
-        match response.chunk().await? {
-            Some(bytes) => body.extend(bytes.iter().take(most - body.len())),
-            None => break,
-        }
-    }
-    Ok(body)
-}
-
-/// How long the server asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110,
-/// 10.2.3). A date that has passed means now; what cannot be read means nothing.
-fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let number = |text: &str| text.parse::<f64>().ok();
-    let milliseconds = number(header(headers, "retry-after-ms"));
-    if let Some(wait) = milliseconds.and_then(|wait| Duration::try_from_secs_f64(wait / 1000.0).ok()) {
-        return Some(wait);
-    }
-    let text = header(headers, RETRY_AFTER.as_str()).trim();
-    match number(text) {
-        Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
-        None => {
-            let date = httpdate::parse_http_date(text).ok()?;
-            Some(date.duration_since(now).unwrap_or_default())
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! The provider.
 
 use super::encode::encode_request;
-use super::endpoint::{self, Endpoint};
+use super::endpoint::Endpoint;
 use super::exchange::Exchange;
 use crate::{ModelRequest, Provider, ProviderError, ReplyStream};
 use bytes::Bytes;
@@ -45,7 +45,7 @@ impl fmt::Debug for OpenAiConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenAiConfig")
             .field("id", &self.id)
-            .field("base_url", &endpoint::shown(&self.base_url))
+            .field("base_url", &tidegate_http::shown(&self.base_url))
             .field("api_key", &self.api_key)
             .field("timeout", &self.timeout)
             .finish()

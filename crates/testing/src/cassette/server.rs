@@ -65,14 +65,7 @@ impl Cassette {
         file: impl Into<PathBuf>,
         secrets: impl IntoIterator<Item = String>,
     ) -> Result<Self, CassetteError> {
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
-            // An error means that another thread has installed one in the meantime: just as good.
-            let _installed_already = rustls::crypto::ring::default_provider().install_default();
-        }
-        let client = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .build()
-            .map_err(CassetteError::Client)?;
+        let client = tidegate_http::builder().build().map_err(CassetteError::Client)?;
         Self::serve(Mode::Record {
             upstream: upstream.trim_end_matches('/').to_owned(),
             client,

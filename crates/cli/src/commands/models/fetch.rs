@@ -76,7 +76,7 @@ pub(super) async fn run(global: &Global, args: &ModelsFetchArgs) -> anyhow::Resu
 
 fn told(progress: &Progress, step: fetch::Progress, tells: bool) {
     match step {
-        fetch::Progress::Bytes { done, total, .. } => progress.set(done, total),
+        fetch::Progress::Bytes { done, total, .. } => progress.bytes(done, total),
         fetch::Progress::Started { what, bytes } if tells => {
             let size = bytes.map_or_else(String::new, |bytes| {
                 format!(" ({} MB)", bytes.div_ceil(1_000_000))

@@ -70,8 +70,11 @@ pub(super) fn run(global: &Global) -> anyhow::Result<()> {
         let dimension = model
             .dimension
             .map_or_else(String::new, |dimension| format!(" · {dimension} values"));
+        let size = model.bytes.map_or_else(String::new, |bytes| {
+            format!(" · {} MB", bytes.div_ceil(1_000_000))
+        });
         output::line(&format!(
-            "{state}  {:<width$}  {}{dimension}",
+            "{state}  {:<width$}  {}{dimension}{size}",
             escaped(&model.name),
             model.description.as_deref().unwrap_or_default(),
         ))?;

@@ -1,10 +1,11 @@
 //! Asking a server which models it has.
 
-use super::{Endpoint, shown};
+use super::Endpoint;
 use crate::{ErrorClass, ProviderError};
 use reqwest::Response;
 use reqwest::header::{ACCEPT, AUTHORIZATION};
 use serde::Deserialize;
+use tidegate_http::shown;
 
 /// The longest list that is read, in bytes.
 const LONGEST_LIST: usize = 8 * 1024 * 1024;

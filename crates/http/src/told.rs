@@ -1,11 +1,22 @@
-//! Text of a server made fit for messages, logs and terminals.
+//! Text of others, made fit for messages, logs and terminals.
+
+use std::error::Error;
+
+/// The innermost error, which says what really happened, as [`printable`] text of at most 200 characters.
+pub fn root_cause(error: &dyn Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    printable(&innermost.to_string(), 200)
+}
 
 /// `text` on one line and at most `most` characters long: white space folded to single spaces, control
 /// characters (so also escape sequences' first byte) and invisible or reordering format characters left
 /// out, "…" at the end where it was cut.
 ///
 /// ```
-/// use tidegate_providers::printable;
+/// use tidegate_http::printable;
 ///
 /// assert_eq!(printable("no\r\n  such \u{1b}[31mmodel\u{202e}", 80), "no such [31mmodel");
 /// assert_eq!(printable("你好🦀", 2), "你好…");
