@@ -6,7 +6,7 @@ use super::queries::{all, first};
 use super::rows::to_json;
 use crate::{
     Change, ChunkQuery, ChunkRecord, Collection, Item, MemoryQuery, MemoryRecord, MemoryVersion, ModelRecord,
-    PointId, RecordsStatistics, ResourceRecord, SourceQuery, SourceRecord, UnstagedQuery,
+    PointId, RecordsStatistics, ResourceRecord, SourceQuery, SourceRecord, UnstagedQuery, Vectors,
 };
 use rusqlite::{Connection, named_params};
 
@@ -82,6 +82,32 @@ pub(crate) fn chunks(connection: &Connection, query: &ChunkQuery) -> Result<Vec<
         ":to": query.ordinals.as_ref().map(|range| range.end),
     };
     all(connection, &sql, params, rows::chunk)
+}
+
+/// Vectors of the model in use.
+pub(crate) fn vectors(
+    connection: &Connection,
+    collection: Collection,
+    ids: &[PointId],
+) -> Result<Vec<(PointId, Vectors)>, Failure> {
+    let sql = "SELECT id, model, dense, sparse FROM memory_vectors WHERE collection = ?1 \
+               AND id IN (SELECT unhex(value) FROM json_each(?2)) AND model = (SELECT id FROM memory_model)";
+    let found = all(
+        connection,
+        sql,
+        (rows::number(collection), ids_json(ids)?),
+        |row| {
+            let rows = super::rows::Rows {
+                table: "memory_vectors",
+                row: &|| "a vector".to_owned(),
+            };
+            Ok((rows::id(&rows, row, 0)?, rows::vectors(&rows, row, 1)?))
+        },
+    )?;
+    Ok(found
+        .into_iter()
+        .filter_map(|(id, vectors)| Some((id, vectors?)))
+        .collect())
 }
 
 const OF_SOURCE: &str = "WHERE (:user IS NULL OR user = :user) AND (:chat IS NULL OR chat = :chat) \
