@@ -2,11 +2,7 @@
 //!
 //! The engine is asked the same questions with the same filter, over the same vectors and the same graph. Memories are
 //! over SQLite that waits for the disk. Set `TIDEGATE_BENCH_COUNTS`, as in `10000,100000`, for other numbers of memories.
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a benchmark ends by panicking"
-)]
+#![expect(clippy::unwrap_used, reason = "a benchmark ends by panicking")]
 
 use qdrant_edge as edge;
 use std::hint::black_box;
