@@ -8,17 +8,15 @@
     reason = "a benchmark ends by panicking"
 )]
 
-mod material;
-
-use material::{DIMENSION, NOW_MS, Prepared, label, question, record, user, vector, writes};
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidegate_memory::{Memory, MemorySearch, NewMemory, Scope};
-use tidegate_policy::{Classification, MemoryId};
-use tidegate_store::{Durability, ModelRecord, RecordWrite, Records, SqliteStore};
-use tidegate_tools::{Cancel, NeverCancelled};
+use tidegate_memory::{EmbedWork, Memory, MemorySearch};
+use tidegate_store::{Durability, RecordWrite, Records, SqliteStore};
+use tidegate_testing::memories::{
+    DIMENSION, NOW_MS, Prepared, Sample, model, question, record, scope, vector, writes, writes_a_second,
+};
 
 /// How often a question is asked.
 const QUESTIONS: u64 = 200;
@@ -28,7 +26,7 @@ const LIMIT: usize = 20;
 const CANDIDATES: usize = 60;
 /// How many times the bare scan a recall may take.
 const RATIO_LIMIT: f64 = 2.0;
-/// Seconds that opening 100,000 memories may take.
+/// Seconds that opening memories may take, from a closed store to the first answer.
 const OPENING_LIMIT: f64 = 1.0;
 /// Set in a process that only opens.
 const OPEN: &str = "TIDEGATE_BENCH_OPEN";
@@ -69,12 +67,7 @@ async fn open(path: &Path) -> (Memory, SqliteStore) {
 
 async fn fill(path: &Path, count: u64) {
     let store = SqliteStore::open(path, Durability::Process).unwrap();
-    let model = ModelRecord {
-        id: "prepared".to_owned(),
-        dimension: DIMENSION,
-        prefixes: String::new(),
-    };
-    store.write(vec![RecordWrite::SetModel(model)]).await.unwrap();
+    store.write(vec![RecordWrite::SetModel(model())]).await.unwrap();
     for from in (0..count).step_by(1_000) {
         store
             .write(writes(from, (from + 1_000).min(count)))
@@ -101,11 +94,11 @@ fn opening(path: &Path, what: &str, limit: Option<f64>) {
         .map(|word| word.parse().unwrap())
         .collect();
     let verdict = limit.map_or(String::new(), |limit| {
-        let verdict = if numbers[0] < limit { "within" } else { "OVER" };
+        let verdict = if numbers[1] < limit { "within" } else { "OVER" };
         format!("  {verdict} {limit} s")
     });
     println!(
-        "  {what:<40} {:>7.2} s to open, {:>7.3} s to the first answer, {:>6.0} MB resident{verdict}",
+        "  {what:<40} {:>7.3} s to open, {:>7.3} s to the first answer, {:>6.0} MB resident{verdict}",
         numbers[0], numbers[1], numbers[2]
     );
 }
@@ -132,15 +125,6 @@ fn resident_megabytes() -> f64 {
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));
     let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
     kilobytes.unwrap_or(0.0) / 1_024.0
-}
-
-fn scope() -> Scope {
-    Scope {
-        user: user(),
-        chat: "s_1".into(),
-        label: label(),
-        clearance: Classification::Internal,
-    }
 }
 
 async fn ask(memory: &Memory, text: &str) -> usize {
@@ -192,7 +176,7 @@ async fn recall(path: &Path, count: u64) {
         // The first time the embedder takes the vector in; from then on it is prepared.
         memory
             .embedder()
-            .embed_query(text.clone(), tidegate_memory::EmbedWork::default())
+            .embed_query(text.clone(), EmbedWork::default())
             .await
             .unwrap();
         let start = Instant::now();
@@ -206,16 +190,15 @@ async fn recall(path: &Path, count: u64) {
     let recall = Sample::of(recall_times);
     let ratio = recall.median() / bare.median();
     let verdict = if ratio < RATIO_LIMIT { "within" } else { "OVER" };
-    println!("  {:<40} {}", "bare scan", bare.told());
+    println!("  {:<40} {}", "bare scan", bare);
     println!(
         "  {:<40} {}   ratio {ratio:.2} x  {verdict} {RATIO_LIMIT} x",
-        "recall, vectors and words",
-        recall.told()
+        "recall, vectors and words", recall
     );
     println!(
         "  {:<40} {}",
         "embedding the question (prepared)",
-        Sample::of(embed_times).told()
+        Sample::of(embed_times)
     );
     drop(memory);
     store.close().await;
@@ -224,66 +207,37 @@ async fn recall(path: &Path, count: u64) {
 /// Writes that are durable and can be found when they return.
 async fn writing(path: &Path) {
     let (memory, store) = open(path).await;
-    for (what, writers, named) in [
-        ("acknowledged writes, 1 writer", 1_u64, true),
+    for (series, (what, writers, named)) in [
+        ("acknowledged writes, 1 writer", 1, true),
         ("acknowledged writes, 16 writers", 16, true),
         ("the same, unnamed: what is near is looked for", 1, false),
-    ] {
-        let start = Instant::now();
-        let length = Duration::from_secs(3);
-        let tasks: Vec<_> = (0..writers)
-            .map(|writer| {
-                let memory = memory.clone();
-                tokio::spawn(async move {
-                    let never: Arc<dyn Cancel> = Arc::new(NeverCancelled);
-                    let mut done = 0_u64;
-                    while start.elapsed() < length {
-                        let number = 1_000_000 * (writer + 1) + done;
-                        let mut new = NewMemory::new("group 1", material::fact(number));
-                        new.memory_id = named.then(|| MemoryId::new(format!("new-{number}")));
-                        memory.remember(&scope(), new, &never).await.unwrap();
-                        done += 1;
-                    }
-                    done
-                })
-            })
-            .collect();
-        let mut done = 0;
-        for task in tasks {
-            done += task.await.unwrap();
-        }
-        #[expect(clippy::cast_precision_loss, reason = "a number of writes")]
-        let a_second = done as f64 / start.elapsed().as_secs_f64();
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let a_second = writes_a_second(&memory, series as u64, writers, named, Duration::from_secs(3))
+            .await
+            .unwrap();
         println!("  {what:<46} {a_second:>8.0} a second");
     }
+    println!(
+        "  {:<46} {:>8.0} a second",
+        "the disk alone: 8 kB and a sync",
+        syncs_a_second(path)
+    );
     drop(memory);
     store.close().await;
 }
 
-/// Times in order.
-struct Sample(Vec<Duration>);
-
-impl Sample {
-    fn of(mut times: Vec<Duration>) -> Self {
-        times.sort_unstable();
-        Self(times)
+/// How often a second something small can be made durable at all, where the store lies.
+fn syncs_a_second(path: &Path) -> f64 {
+    use std::io::Write as _;
+    let mut file = std::fs::File::create(path.with_extension("syncs")).unwrap();
+    let (start, mut done) = (Instant::now(), 0_u32);
+    while start.elapsed() < Duration::from_secs(1) {
+        file.write_all(&[1; 8_192]).unwrap();
+        file.sync_data().unwrap();
+        done += 1;
     }
-
-    /// In milliseconds.
-    fn percentile(&self, percent: usize) -> f64 {
-        let rank = (self.0.len() * percent).div_ceil(100).max(1);
-        self.0[rank - 1].as_secs_f64() * 1_000.0
-    }
-
-    fn median(&self) -> f64 {
-        self.percentile(50)
-    }
-
-    fn told(&self) -> String {
-        format!(
-            "p50 {:>8.3} ms   p95 {:>8.3} ms",
-            self.median(),
-            self.percentile(95)
-        )
-    }
+    f64::from(done) / start.elapsed().as_secs_f64()
 }

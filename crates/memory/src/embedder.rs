@@ -175,11 +175,22 @@ pub(crate) fn normalised(values: &[f32]) -> Vec<f32> {
 
 /// The same; without a copy if its length is 1 already, as models give it.
 pub(crate) fn of_length_1(values: &Arc<[f32]>) -> Arc<[f32]> {
-    let square: f64 = values.iter().map(|value| f64::from(*value).powi(2)).sum();
-    if (square - 1.0).abs() < 1e-6 {
+    if is_of_length_1(values) {
         return Arc::clone(values);
     }
     normalised(values).into()
+}
+
+/// Whether the length is 1, but for what rounding does to it.
+pub(crate) fn is_of_length_1(values: &[f32]) -> bool {
+    // Eight sums that do not wait for each other.
+    let mut sums = [0.0_f64; 8];
+    for values in values.chunks(8) {
+        for (sum, value) in sums.iter_mut().zip(values) {
+            *sum += f64::from(*value) * f64::from(*value);
+        }
+    }
+    (sums.iter().sum::<f64>() - 1.0).abs() < 1e-6
 }
 
 /// The scalar product of two vectors of the same length.

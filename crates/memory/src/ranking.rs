@@ -19,6 +19,8 @@ pub(crate) struct LegScores {
     pub(crate) sparse: Scores,
     /// BM25.
     pub(crate) lexical: Scores,
+    /// The join of the labels of all items that were looked at.
+    pub(crate) label: Option<Label>,
 }
 
 impl LegScores {

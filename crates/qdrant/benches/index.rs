@@ -2,31 +2,25 @@
 //!
 //! The engine is asked the same questions with the same filter, over the same vectors and the same graph. Memories are
 //! over SQLite that waits for the disk. Set `TIDEGATE_BENCH_COUNTS`, as in `10000,100000`, for other numbers of memories.
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a benchmark ends by panicking"
-)]
+#![expect(clippy::unwrap_used, reason = "a benchmark ends by panicking")]
 
-#[path = "../../memory/benches/material/mod.rs"]
-mod material;
-
-use material::{DIMENSION, NOW_MS, Prepared, label, question, user, vector, writes};
 use qdrant_edge as edge;
 use std::hint::black_box;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tidegate_memory::{
-    EmbedWork, IndexFilter, IndexSearch, Leg, Memory, MemorySearch, NewMemory, Scope, VectorIndex,
-};
-use tidegate_policy::{Classification, MemoryId};
+use tidegate_memory::{EmbedWork, IndexFilter, IndexSearch, Leg, Memory, MemorySearch, VectorIndex};
 use tidegate_qdrant::{EmbeddedIndex, EmbeddedSettings};
-use tidegate_store::{Collection, Durability, ModelRecord, RecordWrite, Records, SqliteStore};
-use tidegate_tools::{Cancel, NeverCancelled};
+use tidegate_store::{Collection, Durability, RecordWrite, Records, SqliteStore};
+use tidegate_testing::memories::{
+    DIMENSION, NOW_MS, Prepared, Sample, label, model, question, record, scope, user, vector, writes,
+    writes_a_second,
+};
 
 /// How often a question is asked.
 const QUESTIONS: u64 = 200;
+/// How many times the bare engine a recall may take.
+const RATIO_LIMIT: f64 = 2.0;
 /// Points that are asked for: as many as a recall takes.
 const CANDIDATES: usize = 60;
 
@@ -38,14 +32,6 @@ async fn main() {
         println!("{count} memories");
         measure(count).await;
         println!();
-    }
-}
-
-fn model() -> ModelRecord {
-    ModelRecord {
-        id: "prepared".to_owned(),
-        dimension: DIMENSION,
-        prefixes: String::new(),
     }
 }
 
@@ -162,7 +148,7 @@ fn bare(folder: &Path, count: u64) -> edge::EdgeShard {
     }
     for from in (0..count).step_by(1_000) {
         let points = (from..(from + 1_000).min(count)).map(|number| {
-            let record = material::record(number);
+            let record = record(number);
             let dense = edge::Vector::new_dense(record.vectors.unwrap().dense.to_vec());
             let vectors = edge::NamedVectors::default().add_vector("dense", dense);
             let payload =
@@ -228,69 +214,25 @@ async fn searches(index: &EmbeddedIndex, memory: &Memory, engine: &edge::EdgeSha
         black_box(memory.recall(&scope, MemorySearch::new(text)).await.unwrap());
         recall_times.push(start.elapsed());
     }
-    let bare = percentiles(bare_times);
-    println!(
-        "  {:<44} p50 {:>7.3} ms   p95 {:>7.3} ms",
-        format!("the bare engine, {how}"),
-        bare.0,
-        bare.1
-    );
+    let bare = Sample::of(bare_times);
+    println!("  {:<44} {bare}", format!("the bare engine, {how}"));
     for (what, times) in [
         ("the index", index_times),
         ("a recall, vectors and words", recall_times),
     ] {
-        let (p50, p95) = percentiles(times);
-        println!(
-            "  {what:<44} p50 {p50:>7.3} ms   p95 {p95:>7.3} ms   ratio {:.2} x",
-            p50 / bare.0
-        );
-    }
-}
-
-/// In milliseconds.
-fn percentiles(mut times: Vec<Duration>) -> (f64, f64) {
-    times.sort_unstable();
-    let at =
-        |percent: usize| times[(times.len() * percent / 100).min(times.len() - 1)].as_secs_f64() * 1_000.0;
-    (at(50), at(95))
-}
-
-fn scope() -> Scope {
-    Scope {
-        user: user(),
-        chat: "s_1".into(),
-        label: label(),
-        clearance: Classification::Internal,
+        let times = Sample::of(times);
+        let ratio = times.median() / bare.median();
+        let verdict = if ratio < RATIO_LIMIT { "within" } else { "OVER" };
+        println!("  {what:<44} {times}   ratio {ratio:.2} x  {verdict} {RATIO_LIMIT} x");
     }
 }
 
 /// Writes that are durable in the records and found by the index when they return.
 async fn writing(memory: &Memory) {
-    for writers in [1_u64, 16] {
-        let start = Instant::now();
-        let tasks: Vec<_> = (0..writers)
-            .map(|writer| {
-                let memory = memory.clone();
-                tokio::spawn(async move {
-                    let never: Arc<dyn Cancel> = Arc::new(NeverCancelled);
-                    let mut done = 0_u64;
-                    while start.elapsed() < Duration::from_secs(3) {
-                        let number = 1_000_000 * (writer + 1) + done;
-                        let mut new = NewMemory::new("group 1", material::fact(number));
-                        new.memory_id = Some(MemoryId::new(format!("new-{writers}-{number}")));
-                        memory.remember(&scope(), new, &never).await.unwrap();
-                        done += 1;
-                    }
-                    done
-                })
-            })
-            .collect();
-        let mut done = 0;
-        for task in tasks {
-            done += task.await.unwrap();
-        }
-        #[expect(clippy::cast_precision_loss, reason = "a number of writes")]
-        let a_second = done as f64 / start.elapsed().as_secs_f64();
+    for writers in [1, 16] {
+        let a_second = writes_a_second(memory, writers, writers, true, Duration::from_secs(3))
+            .await
+            .unwrap();
         println!(
             "  {:<44} {a_second:>9.0} a second",
             format!("acknowledged writes, {writers} writers")

@@ -49,10 +49,11 @@ pub use record::{
     SessionPatch, SessionRecord, SessionState, SessionSummary, SourceText, StoredEvent,
 };
 pub use records::{
-    Change, ChunkQuery, ChunkRecord, Collection, Expected, Item, MemoryPatch, MemoryQuery, MemoryRecord,
-    MemoryRecords, MemoryState, MemoryVersion, ModelRecord, Outline, OutlineQuery, Outlined, OutlinedChange,
-    PointId, Provenance, RecordWrite, Records, RecordsCommit, RecordsStatistics, ResourceRecord,
-    ResourceState, SourceKey, SourceQuery, SourceRecord, SparseVector, UnstagedQuery, Vectors,
+    Change, ChunkQuery, ChunkRecord, Collection, Expected, Item, ItemVisitor, MemoryPatch, MemoryQuery,
+    MemoryRecord, MemoryRecords, MemoryState, MemoryVersion, ModelRecord, Outline, OutlineQuery, Outlined,
+    OutlinedChange, PointId, Provenance, RecordWrite, Records, RecordsCommit, RecordsStatistics,
+    ResourceRecord, ResourceState, ScannedItem, ScannedVectors, SourceKey, SourceQuery, SourceRecord,
+    SparseVector, UnstagedQuery, Vectors, VectorsVisitor,
 };
 pub use segment::{CompactionRest, NewSegment, Segment, SegmentSizes};
 pub use sqlite::SqliteStore;

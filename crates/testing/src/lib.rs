@@ -9,6 +9,7 @@
 //! - [`HashingModel`] is a model whose actions depend on every bit it is shown: for tests of what leaks.
 //! - [`MeddledStore`] is any store in which a test can meddle: commits that fail, time that is up.
 //! - [`conformance`] holds the suites for providers, tools and stores of your own.
+//! - [`memories`] are made-up memories for benchmarks, the same ones in every run.
 //! - [`assert_complete`] checks that a [`Scripted`](tidegate_providers::Scripted) model said all it had to say.
 //! - [`prefix_of`] checks that one request is the beginning of the next.
 //!
@@ -35,6 +36,7 @@ mod embeddings;
 mod fault;
 mod hashing;
 mod meddling;
+pub mod memories;
 mod openai;
 mod prefix;
 mod scripted;

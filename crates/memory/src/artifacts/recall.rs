@@ -1,10 +1,10 @@
 //! Finding.
 
 use super::weight;
-use crate::index::IndexFilter;
+use crate::index::{IndexFilter, Standing};
 use crate::memory::{WordsAlone, never};
 use crate::settings::Scope;
-use crate::text::Saying;
+use crate::text::{Saying, Stems};
 use crate::{Embedding, Memory, MemoryError, Period};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,6 +28,9 @@ const WORD_BOOST: f32 = 0.15;
 
 /// Where the scale of a fused score begins: a candidate that fits least still counts, so that importance can lift it.
 const FLOOR: f32 = 0.35;
+
+/// So many memories more than are wanted are read at once: some of them say what others say.
+const SPARE: usize = 4;
 
 /// Facts that share this part of their words are told once.
 const NEARLY_IDENTICAL: f32 = 0.9;
@@ -79,7 +82,7 @@ pub struct RecalledMemory {
     pub score: f32,
     /// Labels below this one's under which the same name is known too.
     pub also_at: Vec<Label>,
-    /// How many more were found that say nearly the same.
+    /// How many more that say nearly the same were found while the others were looked for.
     pub alike: usize,
 }
 
@@ -198,6 +201,7 @@ impl Memory {
         let scores = self
             .leg_scores(collection, &search.query, scope.label, embedding, &filter, depth)
             .await?;
+        let label = scores.label.unwrap_or(Label::BOTTOM);
         let is_calibrated = embedding.is_some() && self.inner.embedder.is_calibrated();
         let scored: BTreeMap<PointId, f32> = if is_calibrated {
             calibrated(scores)
@@ -212,44 +216,87 @@ impl Memory {
                 .map(|(id, score)| (id, FLOOR + (1.0 - FLOOR) * score))
                 .collect()
         };
-        let query = MemoryQuery {
-            user: Some(scope.user.clone()),
-            ids: Some(scored.keys().copied().collect()),
-            ..MemoryQuery::default()
-        };
-        let mut hits: Vec<RecalledMemory> = self
-            .inner
-            .records
-            .memories(query)
-            .await?
-            .into_iter()
-            // It may have been changed since it was found.
-            .filter(|memory| memory.state == MemoryState::Active && filter.labels.contains(&memory.label))
-            .filter_map(|memory| {
-                let score = scored.get(&memory.id)? * weight(memory.importance);
-                Some(RecalledMemory {
-                    memory,
-                    score,
-                    also_at: Vec::new(),
-                    alike: 0,
-                })
-            })
-            .filter(|hit| !is_calibrated || hit.score >= LEAST_SCORE)
-            .collect();
-        hits.sort_by(|a, b| {
-            b.score
-                .total_cmp(&a.score)
-                .then_with(|| a.memory.id.cmp(&b.memory.id))
-        });
-        let mut hits = without_repetition(highest_first(hits));
-        hits.truncate(search.limit);
-        let label = self.inner.follower.label(collection, &filter);
+        let candidates = self.candidates_of(collection, &scored, is_calibrated);
+        let hits = self.told(scope, &filter, candidates, search.limit).await?;
         Ok(Recalled {
             hits,
             label,
             words_alone: embedded.as_ref().err().copied(),
         })
     }
+
+    /// Candidates with their weighted scores, best first, without their texts.
+    fn candidates_of(
+        &self,
+        collection: Collection,
+        scored: &BTreeMap<PointId, f32>,
+        is_calibrated: bool,
+    ) -> Vec<Candidate> {
+        let mut candidates: Vec<Candidate> = self.inner.follower.table(collection, |table| {
+            let found = scored.iter().filter_map(|(id, score)| {
+                let standing = table.standing(*id)?;
+                Some(Candidate {
+                    id: *id,
+                    score: score * weight(standing.importance),
+                    standing,
+                    also_at: Vec::new(),
+                })
+            });
+            found.collect()
+        });
+        candidates.retain(|candidate| !is_calibrated || candidate.score >= LEAST_SCORE);
+        candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.id.cmp(&b.id)));
+        highest_first(candidates)
+    }
+
+    /// The best `limit` of `candidates`, with their texts. Only as many are read as are needed.
+    async fn told(
+        &self,
+        scope: &Scope,
+        filter: &IndexFilter,
+        candidates: Vec<Candidate>,
+        limit: usize,
+    ) -> Result<Vec<RecalledMemory>, MemoryError> {
+        let mut kept = Distinct::default();
+        let mut left = candidates.into_iter().peekable();
+        while kept.hits.len() < limit && left.peek().is_some() {
+            let missing = limit - kept.hits.len();
+            let batch: Vec<Candidate> = left.by_ref().take(missing + SPARE).collect();
+            let query = MemoryQuery {
+                user: Some(scope.user.clone()),
+                ids: Some(batch.iter().map(|candidate| candidate.id).collect()),
+                ..MemoryQuery::default()
+            };
+            let found = self.inner.records.memories(query).await?.into_iter();
+            let mut found: BTreeMap<PointId, MemoryRecord> =
+                found.map(|memory| (memory.id, memory)).collect();
+            for candidate in batch {
+                // It may have been changed since it was found.
+                let memory = found.remove(&candidate.id).filter(|memory| {
+                    memory.state == MemoryState::Active && filter.labels.contains(&memory.label)
+                });
+                let Some(memory) = memory else { continue };
+                kept.take(RecalledMemory {
+                    memory,
+                    score: candidate.score,
+                    also_at: candidate.also_at,
+                    alike: 0,
+                });
+            }
+        }
+        let mut hits = kept.hits;
+        hits.truncate(limit);
+        Ok(hits)
+    }
+}
+
+/// A memory that may be told.
+struct Candidate {
+    id: PointId,
+    /// Weighted by importance.
+    score: f32,
+    standing: Standing,
+    also_at: Vec<Label>,
 }
 
 /// Cosines, with a little for words that stand in the fact as in the query.
@@ -274,37 +321,40 @@ fn calibrated(scores: crate::ranking::LegScores) -> BTreeMap<PointId, f32> {
 
 /// Of memories of one name the one of the highest label, at the place of the best of them; it names the labels of the
 /// others. A TRUSTED one is not hidden by an UNTRUSTED one: it keeps its own place.
-fn highest_first(hits: Vec<RecalledMemory>) -> Vec<RecalledMemory> {
+fn highest_first(candidates: Vec<Candidate>) -> Vec<Candidate> {
     let rank = |label: Label| (label.classification, label.integrity == Integrity::Trusted);
-    let mut kept: Vec<RecalledMemory> = Vec::new();
-    for hit in hits {
+    let mut kept: Vec<Candidate> = Vec::new();
+    for candidate in candidates {
+        let (label, name) = (candidate.standing.label, candidate.standing.name);
         let same = kept.iter_mut().find(|other| {
-            other.memory.memory_id == hit.memory.memory_id
-                && (other.memory.label.integrity == hit.memory.label.integrity
-                    || hides(other.memory.label, hit.memory.label)
-                    || hides(hit.memory.label, other.memory.label))
+            let other = other.standing;
+            other.name == name
+                && (other.label.integrity == label.integrity
+                    || hides(other.label, label)
+                    || hides(label, other.label))
         });
         let Some(same) = same else {
-            kept.push(hit);
+            kept.push(candidate);
             continue;
         };
-        let (label, other) = (hit.memory.label, same.memory.label);
+        let other = same.standing.label;
         if rank(label) > rank(other) {
-            let (score, alike) = (same.score.max(hit.score), same.alike);
+            let score = same.score.max(candidate.score);
             let mut also_at = std::mem::take(&mut same.also_at);
             also_at.push(other);
-            *same = RecalledMemory {
+            *same = Candidate {
                 score,
                 also_at,
-                alike,
-                ..hit
+                ..candidate
             };
         } else {
             same.also_at.push(label);
         }
     }
-    for hit in &mut kept {
-        hit.also_at.sort_by_key(|label| std::cmp::Reverse(rank(*label)));
+    for candidate in &mut kept {
+        candidate
+            .also_at
+            .sort_by_key(|label| std::cmp::Reverse(rank(*label)));
     }
     kept
 }
@@ -316,19 +366,29 @@ fn hides(upper: Label, lower: Label) -> bool {
 
 /// Facts of one label that say nearly the same are told once, by the best of them. Never those that differ in a number,
 /// a name or a negation.
-fn without_repetition(hits: Vec<RecalledMemory>) -> Vec<RecalledMemory> {
-    let mut kept: Vec<(RecalledMemory, Saying)> = Vec::new();
-    for hit in hits {
-        let saying = Saying::of(&hit.memory.fact, &hit.memory.language);
-        let same = kept.iter_mut().find(|(other, said)| {
+#[derive(Default)]
+struct Distinct {
+    hits: Vec<RecalledMemory>,
+    /// What each of them says, by its stems alone.
+    stems: Vec<Stems>,
+}
+
+impl Distinct {
+    fn take(&mut self, hit: RecalledMemory) {
+        let own = Stems::of(&hit.memory.fact, &hit.memory.language);
+        let saying = |memory: &MemoryRecord| Saying::of(&memory.fact, &memory.language);
+        let same = self.hits.iter_mut().zip(&self.stems).find(|(other, stems)| {
             other.memory.label == hit.memory.label
                 && (other.memory.fact == hit.memory.fact
-                    || (said.similarity(&saying) >= NEARLY_IDENTICAL && !said.differs(&saying)))
+                    || (stems.similarity(&own) >= NEARLY_IDENTICAL
+                        && !saying(&other.memory).differs(&saying(&hit.memory))))
         });
         match same {
             Some((same, _)) => same.alike += 1,
-            None => kept.push((hit, saying)),
+            None => {
+                self.hits.push(hit);
+                self.stems.push(own);
+            }
         }
     }
-    kept.into_iter().map(|(hit, _)| hit).collect()
 }

@@ -97,6 +97,15 @@ pub trait VectorIndex: Send + Sync {
     /// [`IndexError`].
     fn flush(&self) -> BoxFuture<'_, Result<(), IndexError>>;
 
+    /// Does now what makes searching fast and otherwise happens by itself later, as building a graph; says whether there
+    /// was something to do. For use after many changes at once. Default: there is nothing.
+    ///
+    /// # Errors
+    /// [`IndexError`].
+    fn optimise(&self) -> BoxFuture<'_, Result<bool, IndexError>> {
+        Box::pin(std::future::ready(Ok(false)))
+    }
+
     /// The best points, best first; of equal scores the smaller id first. Points without such a vector are not found.
     ///
     /// # Errors

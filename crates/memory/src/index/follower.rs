@@ -44,7 +44,9 @@ pub(super) struct State {
     /// When an index that failed is tried again.
     again: Option<Instant>,
     /// The index's clearance: the vectors of points above it are searched in the tables alone.
-    clearance: Classification,
+    pub(super) clearance: Classification,
+    /// Whether what was there at first was read.
+    pub(super) is_begun: bool,
     /// Whether the tables have all vectors, since a context above the index's clearance asked: the index is not asked then.
     is_whole: bool,
     /// What changed behind `indexed`: what the index says of these is out of date, and their vectors are in the tables.
@@ -70,6 +72,7 @@ impl Follower {
             clearance: index
                 .as_ref()
                 .map_or(Classification::Restricted, |index| index.clearance()),
+            is_begun: false,
             is_whole: false,
             stale: BTreeMap::new(),
         };
@@ -86,7 +89,7 @@ impl Follower {
         look(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn write<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    pub(super) fn write<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -94,6 +97,10 @@ impl Follower {
     pub(crate) async fn catch_up(&self) -> Result<(), MemoryError> {
         let _alone = self.following.lock().await;
         self.open_index().await;
+        if self.read(|state| !state.is_begun) {
+            self.begin().await?;
+            self.write(|state| state.is_begun = true);
+        }
         let mut changes = self.fetch(self.read(|state| state.position)).await?;
         while let Some(last) = changes.last().map(|change| change.sequence) {
             let is_full = changes.len() >= BATCH;
@@ -301,7 +308,7 @@ impl Follower {
         self.index.as_ref().map_or("exact", |index| index.name())
     }
 
-    /// Empties the index and fills it from the records.
+    /// Empties the index and fills it from the records; it is as fast then as it can be.
     pub(crate) async fn rebuild(&self) -> Result<(), MemoryError> {
         if let Some(index) = &self.index {
             let _alone = self.following.lock().await;
@@ -315,7 +322,14 @@ impl Follower {
             self.hand_on_rest().await;
             index.flush().await?;
         }
-        self.catch_up().await
+        self.catch_up().await?;
+        // Writing and searching go on meanwhile.
+        if let Some(index) = &self.index
+            && self.read(|state| state.is_open)
+        {
+            index.optimise().await?;
+        }
+        Ok(())
     }
 
     /// Makes durable what the index got.
@@ -400,6 +414,11 @@ impl Follower {
 }
 
 impl State {
+    /// Begins with what was scanned, as it was when the journal ended with `position`.
+    pub(super) fn begin_with(&mut self, memories: Table, chunks: Table, position: u64) {
+        (self.memories, self.chunks, self.position) = (memories, chunks, position);
+    }
+
     pub(super) fn table(&self, collection: Collection) -> &Table {
         match collection {
             Collection::MetaArtifacts => &self.memories,

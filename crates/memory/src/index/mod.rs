@@ -1,5 +1,6 @@
 //! Indexes of vectors, and how they follow the records.
 
+mod beginning;
 mod contract;
 mod exact;
 mod follower;
@@ -15,4 +16,4 @@ pub(crate) use follower::Follower;
 pub use point::{IndexFilter, IndexPoint, PointPayload, lexical_vector};
 pub(crate) use point::{chunk_text, memory_text, with_words};
 pub(crate) use question::Question;
-pub(crate) use table::{Source, Stand};
+pub(crate) use table::{Source, Stand, Standing};

@@ -2,13 +2,13 @@
 
 use super::contract::{IndexHit, IndexSearch, Leg};
 use super::follower::{Follower, State};
-use super::point::{IndexFilter, IndexPoint};
+use super::point::IndexFilter;
 use super::table::{score, sort};
 use crate::MemoryError;
 use crate::ranking::LegScores;
 use std::sync::{Arc, PoisonError};
 use tidegate_policy::Label;
-use tidegate_store::{ChunkQuery, Collection, Item, MemoryQuery, PointId};
+use tidegate_store::{Collection, PointId};
 
 /// What is asked.
 pub(crate) struct Question {
@@ -58,10 +58,9 @@ impl Follower {
                 let Some(leg) = leg.as_ref().filter(|_| !missing.is_empty()) else {
                     continue;
                 };
-                for item in self.items(collection, missing).await? {
-                    let point = IndexPoint::of(&item, &self.model.id);
-                    scores.extend(point.and_then(|point| Some((point.id, score(leg, &point)?))));
-                }
+                let found = self.records.vectors(collection, missing).await?.into_iter();
+                let found = found.filter(|(_, vectors)| *vectors.model == *self.model.id);
+                scores.extend(found.filter_map(|(id, vectors)| Some((id, score(leg, &vectors)?))));
             }
         }
         Ok(answer.scores)
@@ -103,36 +102,6 @@ impl Follower {
         }
         Ok(hits)
     }
-
-    async fn items(&self, collection: Collection, ids: Vec<PointId>) -> Result<Vec<Item>, MemoryError> {
-        let (ids, vectors) = (Some(ids), true);
-        Ok(match collection {
-            Collection::MetaArtifacts => {
-                let query = MemoryQuery {
-                    ids,
-                    vectors,
-                    ..MemoryQuery::default()
-                };
-                let found = self.records.memories(query).await?;
-                found
-                    .into_iter()
-                    .map(|memory| Item::Memory(Box::new(memory)))
-                    .collect()
-            }
-            Collection::SessionRag => {
-                let query = ChunkQuery {
-                    ids,
-                    vectors,
-                    ..ChunkQuery::default()
-                };
-                let found = self.records.chunks(query).await?;
-                found
-                    .into_iter()
-                    .map(|chunk| Item::Chunk(Box::new(chunk)))
-                    .collect()
-            }
-        })
-    }
 }
 
 /// What the tables say, together with what the index found.
@@ -151,7 +120,10 @@ fn answer(state: &State, question: &Question, dense: Vec<IndexHit>, sparse: Vec<
         hits.truncate(question.depth);
         hits
     };
-    let mut scores = LegScores::default();
+    let mut scores = LegScores {
+        label: Some(visible.label()),
+        ..LegScores::default()
+    };
     let (dense, sparse) = (
         best(question.dense.as_ref(), dense),
         best(question.sparse.as_ref(), sparse),

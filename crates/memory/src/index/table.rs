@@ -3,13 +3,14 @@
 use super::contract::{IndexHit, Leg};
 use super::lexical::{Measure, Postings, to_usize};
 use super::matrix::Matrix;
-use super::point::{IndexFilter, IndexPoint};
-use crate::embedder::scalar_product;
+use super::point::{IndexFilter, IndexPoint, PointPayload};
+use crate::embedder::{is_of_length_1, normalised, of_length_1, scalar_product};
 use crate::text::Language;
 use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use tidegate_policy::{Classification, Integrity, Label};
-use tidegate_store::{PointId, SparseVector};
+use tidegate_store::{PointId, ScannedItem, SparseVector, Vectors};
 
 /// No name, vector or place in a source.
 const NONE: u32 = u32::MAX;
@@ -39,6 +40,18 @@ struct Row {
     dense: u32,
     measure: Measure,
     label: u8,
+    importance: u8,
+    /// Of a memory: a hash of its name.
+    name: u64,
+}
+
+/// What of a memory decides on its rank, without its text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Standing {
+    pub(crate) label: Label,
+    pub(crate) importance: u8,
+    /// A hash of its name: the same in this process alone.
+    pub(crate) name: u64,
 }
 
 /// The source of a chunk: its conversation and name, as numbers of this table, and its label. Those of one name at two
@@ -52,6 +65,77 @@ impl Row {
     fn stand(&self) -> Option<Stand> {
         (self.source != NONE && self.ordinal != NONE)
             .then_some(((self.chat, self.source, self.label), self.ordinal))
+    }
+}
+
+/// Dense and sparse vectors without their points.
+#[derive(Debug)]
+pub(crate) struct LooseVectors {
+    dense: Matrix,
+    /// Which dense vector is whose.
+    ids: Vec<(u32, PointId)>,
+    sparse: Vec<(PointId, SparseVector)>,
+}
+
+impl LooseVectors {
+    /// None yet; dense ones will have `dimension` values.
+    pub(crate) fn new(dimension: usize) -> Self {
+        Self {
+            dense: Matrix::new(dimension),
+            ids: Vec::new(),
+            sparse: Vec::new(),
+        }
+    }
+
+    /// Takes vectors of a point in.
+    pub(crate) fn put(&mut self, id: PointId, dense: &[f32], sparse: Option<SparseVector>) {
+        let number = if is_of_length_1(dense) {
+            self.dense.put(dense)
+        } else {
+            self.dense.put(&normalised(dense))
+        };
+        self.ids.extend(number.map(|number| (number, id)));
+        self.sparse.extend(sparse.map(|sparse| (id, sparse)));
+    }
+}
+
+/// A point on its way into the table.
+struct Entry<'a> {
+    id: PointId,
+    user: &'a str,
+    chat: &'a str,
+    label: Label,
+    source: Option<&'a str>,
+    ordinal: Option<u32>,
+    memory_id: Option<&'a str>,
+    artifact_name: Option<&'a str>,
+    importance: Option<u8>,
+    time_ms: i64,
+    expires_ms: Option<i64>,
+    language: &'a str,
+    words: &'a [u32],
+    counts: &'a [f32],
+}
+
+impl<'a> Entry<'a> {
+    /// Without an id or words.
+    fn of(payload: &'a PointPayload) -> Self {
+        Self {
+            id: PointId::nil(),
+            user: payload.user.as_str(),
+            chat: &payload.chat,
+            label: payload.label,
+            source: payload.source.as_ref().map(|source| source.as_str()),
+            ordinal: payload.ordinal,
+            memory_id: payload.memory_id.as_ref().map(|name| name.as_str()),
+            artifact_name: payload.artifact_name.as_deref(),
+            importance: payload.importance,
+            time_ms: payload.time_ms,
+            expires_ms: payload.expires_ms,
+            language: &payload.language,
+            words: &[],
+            counts: &[],
+        }
     }
 }
 
@@ -146,6 +230,13 @@ fn label_bit(label: Label) -> u8 {
     1 << (level + integrity)
 }
 
+fn label_of_bit(bit: u8) -> Option<Label> {
+    let labels = Classification::ALL
+        .into_iter()
+        .flat_map(|level| [Label::trusted(level), Label::untrusted(level)]);
+    labels.into_iter().find(|label| label_bit(*label) == bit)
+}
+
 fn language_bit(language: Language) -> u64 {
     1_u64.checked_shl(language.number()).unwrap_or(0)
 }
@@ -165,36 +256,90 @@ impl Table {
 
     /// The point is as given from now on; its vectors are kept if they are searched here.
     pub(crate) fn upsert(&mut self, point: &IndexPoint, with_vectors: bool) {
-        self.delete(point.id);
-        let place = u32::try_from(self.rows.len()).unwrap_or(NONE);
         let payload = &point.payload;
-        let measure = Measure {
-            language: Language::of_code(&payload.language),
-            length: point.lexical.values.iter().sum(),
-        };
         let dense = point.dense.as_ref().filter(|_| with_vectors);
         let dense = dense.and_then(|dense| self.dense.put(dense)).unwrap_or(NONE);
+        let entry = Entry {
+            id: point.id,
+            words: &point.lexical.indices,
+            counts: &point.lexical.values,
+            ..Entry::of(payload)
+        };
+        let place = self.put(&entry, dense);
         if let Some(sparse) = point.sparse.as_ref().filter(|_| with_vectors) {
             self.sparse.insert(place, Arc::clone(sparse));
         }
+    }
+
+    /// The same for an item as it was scanned, without vectors.
+    pub(crate) fn take_in(&mut self, item: &ScannedItem<'_>) {
+        let entry = Entry {
+            id: item.id,
+            user: item.user,
+            chat: item.chat,
+            label: item.label,
+            source: item.source,
+            ordinal: item.ordinal,
+            memory_id: item.memory_id,
+            artifact_name: item.artifact_name,
+            importance: item.importance,
+            time_ms: item.time_ms,
+            expires_ms: item.expires_ms,
+            language: item.language,
+            words: item.words,
+            counts: item.counts,
+        };
+        self.put(&entry, NONE);
+    }
+
+    /// The vectors of all points, as they were scanned; those of others are let go.
+    pub(crate) fn adopt(&mut self, vectors: LooseVectors) {
+        let LooseVectors { dense, ids, sparse } = vectors;
+        self.dense = dense;
+        for (number, id) in ids {
+            let row = self.places.get(&id).copied();
+            match row.and_then(|place| self.rows.get_mut(to_usize(place))) {
+                Some(row) => row.dense = number,
+                None => self.dense.take_out(number),
+            }
+        }
+        for (id, sparse) in sparse {
+            if let Some(place) = self.places.get(&id) {
+                self.sparse.insert(*place, Arc::new(sparse));
+            }
+        }
+    }
+
+    /// Puts a point in, in place of the one of its id.
+    fn put(&mut self, entry: &Entry<'_>, dense: u32) -> u32 {
+        self.delete(entry.id);
+        let place = u32::try_from(self.rows.len()).unwrap_or(NONE);
+        let measure = Measure {
+            language: Language::of_code(entry.language),
+            length: entry.counts.iter().sum(),
+        };
+        let hash_of = |name: &str| self.names.numbers.hasher().hash_one(name);
+        let name = entry.memory_id.map_or(0, hash_of);
         let names = &mut self.names;
-        let mut name = |text: Option<&str>| text.map_or(NONE, |text| names.number(text));
+        let mut number = |text: Option<&str>| text.map_or(NONE, |text| names.number(text));
         self.rows.push(Row {
-            id: point.id,
-            time_ms: payload.time_ms,
-            expires_ms: payload.expires_ms.unwrap_or(i64::MAX),
-            user: name(Some(payload.user.as_str())),
-            chat: name(Some(&payload.chat)),
-            source: name(payload.source.as_ref().map(|source| source.as_str())),
-            ordinal: payload.ordinal.unwrap_or(NONE),
-            artifact_name: name(payload.artifact_name.as_deref()),
+            id: entry.id,
+            time_ms: entry.time_ms,
+            expires_ms: entry.expires_ms.unwrap_or(i64::MAX),
+            user: number(Some(entry.user)),
+            chat: number(Some(entry.chat)),
+            source: number(entry.source),
+            ordinal: entry.ordinal.unwrap_or(NONE),
+            artifact_name: number(entry.artifact_name),
             dense,
             measure,
-            label: label_bit(payload.label),
+            label: label_bit(entry.label),
+            importance: entry.importance.unwrap_or(0),
+            name,
         });
-        self.words
-            .add(place, &point.lexical.indices, &point.lexical.values);
-        self.places.insert(point.id, place);
+        self.words.add(place, entry.words, entry.counts);
+        self.places.insert(entry.id, place);
+        place
     }
 
     /// Takes a point out.
@@ -222,6 +367,21 @@ impl Table {
             self.dense.take_out(row.dense);
             row.dense = NONE;
         }
+    }
+
+    /// Whether there is a point of that id, and it is above `clearance`.
+    pub(crate) fn is_above(&self, id: PointId, clearance: Classification) -> bool {
+        self.places.contains_key(&id) && !self.can_flow_to(id, clearance)
+    }
+
+    /// What decides on the rank of a memory, if it is there.
+    pub(crate) fn standing(&self, id: PointId) -> Option<Standing> {
+        let row = self.rows.get(to_usize(*self.places.get(&id)?))?;
+        Some(Standing {
+            label: label_of_bit(row.label)?,
+            importance: row.importance,
+            name: row.name,
+        })
     }
 
     /// Whether a point is not above `clearance`; one that is not there is not.
@@ -428,15 +588,15 @@ impl Table {
     }
 }
 
-/// The score of a point by itself; none if it has no such vector.
-pub(crate) fn score(leg: &Leg, point: &IndexPoint) -> Option<f32> {
+/// The score of vectors as they are stored; none if there is no such vector.
+pub(crate) fn score(leg: &Leg, vectors: &Vectors) -> Option<f32> {
     match leg {
         Leg::Dense(query) => {
-            let dense = point.dense.as_ref().filter(|dense| dense.len() == query.len())?;
-            Some(scalar_product(query, dense))
+            let dense = of_length_1(&vectors.dense);
+            (dense.len() == query.len()).then(|| scalar_product(query, &dense))
         }
         Leg::Sparse(query) => {
-            let product = sparse_product(query, point.sparse.as_ref()?);
+            let product = sparse_product(query, vectors.sparse.as_ref()?);
             (product > 0.0).then_some(product)
         }
     }

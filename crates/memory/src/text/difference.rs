@@ -107,8 +107,7 @@ const NEGATING_PARTS: [&str; 9] = ["不", "没", "沒", "無", "ない", "ませ
 
 /// What of a fact is compared with others, taken apart once.
 pub(crate) struct Saying {
-    stems: BTreeSet<String>,
-    words: BTreeSet<String>,
+    stems: Stems,
     numbers: BTreeSet<String>,
     names: BTreeSet<String>,
     negations: usize,
@@ -118,11 +117,7 @@ impl Saying {
     /// Of a fact in that language (ISO 639-3).
     pub(crate) fn of(text: &str, language: &str) -> Self {
         Self {
-            stems: stems(text, Language::of_code(language)),
-            words: words(text)
-                .into_iter()
-                .map(|word| without_possessive(&word))
-                .collect(),
+            stems: Stems::of(text, language),
             numbers: numbers(text),
             names: names(text),
             negations: negations(text),
@@ -142,7 +137,7 @@ impl Saying {
     /// something is not so.
     pub(crate) fn is_kept_in(&self, made: &Self) -> bool {
         self.numbers.is_subset(&made.numbers)
-            && self.names.is_subset(&made.words)
+            && self.names.is_subset(&made.stems.words)
             && (self.negations == 0 || made.negations > 0)
     }
 
@@ -155,15 +150,43 @@ impl Saying {
 
     /// A name of one that the other does not hold, in whatever case, is a difference.
     fn differs_in_name(&self, other: &Self) -> bool {
-        !self.names.is_subset(&other.words) || !other.names.is_subset(&self.words)
+        !self.names.is_subset(&other.stems.words) || !other.names.is_subset(&self.stems.words)
     }
 
     /// Each has exactly one content word that the other lacks, as in "likes tea" and "likes coffee".
     fn differs_in_one_word(&self, other: &Self) -> bool {
-        self.stems.difference(&other.stems).count() == 1 && other.stems.difference(&self.stems).count() == 1
+        let (own, theirs) = (&self.stems.stems, &other.stems.stems);
+        own.difference(theirs).count() == 1 && theirs.difference(own).count() == 1
     }
 
     /// How alike they are by their words, from 0 to 1: shared stems of all stems.
+    pub(crate) fn similarity(&self, other: &Self) -> f32 {
+        self.stems.similarity(&other.stems)
+    }
+}
+
+/// The words of a fact and their stems: the part that is cheap to tell, and tells most facts apart.
+pub(crate) struct Stems {
+    stems: BTreeSet<String>,
+    words: BTreeSet<String>,
+}
+
+impl Stems {
+    /// Of a fact in that language (ISO 639-3).
+    pub(crate) fn of(text: &str, language: &str) -> Self {
+        let stemmer = Language::of_code(language).stemmer();
+        let (mut all, mut stems) = (BTreeSet::new(), BTreeSet::new());
+        for word in words(text) {
+            let bare = without_possessive(&word);
+            if !super::is_stop_word(&word) {
+                stems.insert(fold(&stemmer.stem(&bare)));
+            }
+            all.insert(bare);
+        }
+        Self { stems, words: all }
+    }
+
+    /// How alike they are, from 0 to 1: shared stems of all stems.
     pub(crate) fn similarity(&self, other: &Self) -> f32 {
         let shared = self.stems.intersection(&other.stems).count();
         let all = self.stems.len() + other.stems.len() - shared;
@@ -283,13 +306,4 @@ fn names(text: &str) -> BTreeSet<String> {
         }
     }
     names
-}
-
-fn stems(text: &str, language: Language) -> BTreeSet<String> {
-    let stemmer = language.stemmer();
-    words(text)
-        .into_iter()
-        .filter(|word| !super::is_stop_word(word))
-        .map(|word| fold(&stemmer.stem(&without_possessive(&word))))
-        .collect()
 }

@@ -13,9 +13,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tidegate_memory::{EmbedWork, Memory, MemoryListing, Passages};
 use tidegate_store::{
-    Change, ChunkQuery, ChunkRecord, Durability, Item, MemoryQuery, MemoryRecord, MemoryVersion, ModelRecord,
-    OutlineQuery, OutlinedChange, PointId, RecordWrite, Records, RecordsCommit, RecordsStatistics,
-    ResourceRecord, SourceQuery, SourceRecord, SqliteStore, StoreError, UnstagedQuery,
+    Change, ChunkQuery, ChunkRecord, Collection, Durability, Item, ItemVisitor, MemoryQuery, MemoryRecord,
+    MemoryVersion, ModelRecord, OutlineQuery, OutlinedChange, PointId, RecordWrite, Records, RecordsCommit,
+    RecordsStatistics, ResourceRecord, SourceQuery, SourceRecord, SqliteStore, StoreError, UnstagedQuery,
+    Vectors, VectorsVisitor,
 };
 use tidegate_tools::BoxFuture;
 
@@ -84,6 +85,23 @@ impl Records for Deadly {
     }
     fn outlines(&self, query: OutlineQuery) -> BoxFuture<'_, Result<Vec<OutlinedChange>, StoreError>> {
         self.inner.outlines(query)
+    }
+    fn scan_items(&self, form: u32, visit: ItemVisitor) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
+        self.inner.scan_items(form, visit)
+    }
+    fn scan_vectors<'a>(
+        &'a self,
+        model: &'a str,
+        visit: VectorsVisitor,
+    ) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
+        self.inner.scan_vectors(model, visit)
+    }
+    fn vectors(
+        &self,
+        collection: Collection,
+        ids: Vec<PointId>,
+    ) -> BoxFuture<'_, Result<Vec<(PointId, Vectors)>, StoreError>> {
+        self.inner.vectors(collection, ids)
     }
     fn statistics(&self) -> BoxFuture<'_, Result<RecordsStatistics, StoreError>> {
         self.inner.statistics()

@@ -20,6 +20,7 @@ mod ingestion;
 mod killed;
 mod labels;
 mod models;
+mod opening;
 mod outage;
 mod ranking;
 mod sessions;

@@ -73,15 +73,6 @@ impl EmbeddedIndex {
         })
     }
 
-    /// Builds graphs now where there are enough points without one, and says whether it did. Otherwise it happens by
-    /// itself, after a rest: for use after many changes at once. Writing and searching go on meanwhile.
-    ///
-    /// # Errors
-    /// Those of the engine.
-    pub async fn optimise(&self) -> Result<bool, IndexError> {
-        self.ask(Command::Optimise).await
-    }
-
     async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, IndexError> {
         let (reply, answered) = oneshot::channel();
         let stopped = || QdrantError::Stopped.of(&self.name);
@@ -151,6 +142,12 @@ impl VectorIndex for EmbeddedIndex {
 
     fn flush(&self) -> BoxFuture<'_, Result<(), IndexError>> {
         Box::pin(self.ask(Command::Flush))
+    }
+
+    /// Builds graphs now where there are enough points without one. Otherwise that happens after a rest. Writing and
+    /// searching go on meanwhile.
+    fn optimise(&self) -> BoxFuture<'_, Result<bool, IndexError>> {
+        Box::pin(self.ask(Command::Optimise))
     }
 
     fn search(&self, search: IndexSearch) -> BoxFuture<'_, Result<Vec<IndexHit>, IndexError>> {

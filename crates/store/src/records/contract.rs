@@ -3,7 +3,8 @@
 use super::item::{ChunkRecord, Item, MemoryRecord, MemoryVersion, PointId, SourceKey, SourceRecord};
 use super::outline::{OutlineQuery, OutlinedChange};
 use super::registry::ResourceRecord;
-use super::vectors::{Collection, ModelRecord};
+use super::scan::{ItemVisitor, VectorsVisitor};
+use super::vectors::{Collection, ModelRecord, Vectors};
 use super::write::{RecordWrite, RecordsCommit};
 use crate::{BoxFuture, StoreError};
 use std::ops::Range;
@@ -186,6 +187,69 @@ pub trait Records: Send + Sync {
         Box::pin(async move {
             let changes = self.changes(query.after, query.limit).await?;
             Ok(changes.into_iter().map(OutlinedChange::from).collect())
+        })
+    }
+
+    /// Tells `visit` all items that count, without texts, in no particular order, as they are at one moment: the journal's
+    /// last number then. To fill an index from nothing this is much faster than the journal from its beginning; what
+    /// comes after the number is in the journal.
+    ///
+    /// None if the records cannot do so, or if the words of an item are not kept in this form: some items may have been
+    /// told all the same, and the journal tells everything. By default they cannot.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedRow`] if an item cannot be read.
+    fn scan_items(&self, form: u32, visit: ItemVisitor) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
+        drop((form, visit));
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// The same for all vectors of a model, also of items that do not count: a view of its own, so that its number may
+    /// be another one. By default they cannot.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedRow`] if a vector cannot be read.
+    fn scan_vectors<'a>(
+        &'a self,
+        model: &'a str,
+        visit: VectorsVisitor,
+    ) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
+        drop((model, visit));
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// Vectors of the model in use of the items with these ids, in no particular order; items without are left out. By
+    /// default the items are read whole.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedRow`] if one cannot be read.
+    fn vectors(
+        &self,
+        collection: Collection,
+        ids: Vec<PointId>,
+    ) -> BoxFuture<'_, Result<Vec<(PointId, Vectors)>, StoreError>> {
+        Box::pin(async move {
+            let (ids, vectors) = (Some(ids), true);
+            Ok(match collection {
+                Collection::MetaArtifacts => {
+                    let query = MemoryQuery {
+                        ids,
+                        vectors,
+                        ..MemoryQuery::default()
+                    };
+                    let found = self.memories(query).await?.into_iter();
+                    found.filter_map(|item| Some((item.id, item.vectors?))).collect()
+                }
+                Collection::SessionRag => {
+                    let query = ChunkQuery {
+                        ids,
+                        vectors,
+                        ..ChunkQuery::default()
+                    };
+                    let found = self.chunks(query).await?.into_iter();
+                    found.filter_map(|item| Some((item.id, item.vectors?))).collect()
+                }
+            })
         })
     }
 

@@ -8,6 +8,7 @@ mod in_memory;
 mod item;
 mod outline;
 mod registry;
+mod scan;
 mod vectors;
 mod write;
 
@@ -18,5 +19,6 @@ pub use item::{
 };
 pub use outline::{Outline, OutlineQuery, Outlined, OutlinedChange};
 pub use registry::{ResourceRecord, ResourceState};
+pub use scan::{ItemVisitor, ScannedItem, ScannedVectors, VectorsVisitor};
 pub use vectors::{Collection, ModelRecord, SparseVector, Vectors};
 pub use write::{Expected, MemoryPatch, RecordWrite, RecordsCommit};

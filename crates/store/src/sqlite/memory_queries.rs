@@ -6,7 +6,7 @@ use super::queries::{all, first};
 use super::rows::to_json;
 use crate::{
     Change, ChunkQuery, ChunkRecord, Collection, Item, MemoryQuery, MemoryRecord, MemoryVersion, ModelRecord,
-    PointId, RecordsStatistics, ResourceRecord, SourceQuery, SourceRecord, UnstagedQuery,
+    PointId, RecordsStatistics, ResourceRecord, SourceQuery, SourceRecord, UnstagedQuery, Vectors,
 };
 use rusqlite::{Connection, named_params};
 
@@ -42,23 +42,32 @@ macro_rules! level {
 
 /// Memories.
 pub(crate) fn memories(connection: &Connection, query: &MemoryQuery) -> Result<Vec<MemoryRecord>, Failure> {
-    let ids = optional_ids(query.ids.as_ref())?;
-    // Only what is asked for: with a choice in it, no condition could be looked up.
-    let by_id = if ids.is_some() {
+    let params = named_params! {
+        ":vectors": query.vectors,
+        ":ids": optional_ids(query.ids.as_ref())?,
+        ":user": query.user.as_ref().map(|user| user.as_str()),
+        ":memory_id": query.memory_id.as_ref().map(|id| id.as_str()),
+    };
+    all(connection, &memories_sql(query), params, rows::memory)
+}
+
+/// Only what is asked for: with a choice in it, no condition could be looked up.
+fn memories_sql(query: &MemoryQuery) -> String {
+    let has_ids = query.ids.is_some();
+    let by_id = if has_ids {
         "m.id IN (SELECT unhex(value) FROM json_each(:ids))"
     } else {
         ":ids IS NULL"
     };
-    let by_user = is("m.user", ":user", query.user.is_some());
-    let by_name = is("m.memory_id", ":memory_id", query.memory_id.is_some());
-    let sql = format!("{MEMORY} WHERE {by_id} AND {by_user} AND {by_name} ORDER BY m.id");
-    let params = named_params! {
-        ":vectors": query.vectors,
-        ":ids": ids,
-        ":user": query.user.as_ref().map(|user| user.as_str()),
-        ":memory_id": query.memory_id.as_ref().map(|id| id.as_str()),
+    // A plus sign keeps SQLite from going through all memories of the user to find some ids.
+    let (user, memory_id) = if has_ids {
+        ("+m.user", "+m.memory_id")
+    } else {
+        ("m.user", "m.memory_id")
     };
-    all(connection, &sql, params, rows::memory)
+    let by_user = is(user, ":user", query.user.is_some());
+    let by_name = is(memory_id, ":memory_id", query.memory_id.is_some());
+    format!("{MEMORY} WHERE {by_id} AND {by_user} AND {by_name} ORDER BY m.id")
 }
 
 /// The earlier versions of a memory.
@@ -70,25 +79,10 @@ pub(crate) fn history(connection: &Connection, id: PointId) -> Result<Vec<Memory
 
 /// Chunks.
 pub(crate) fn chunks(connection: &Connection, query: &ChunkQuery) -> Result<Vec<ChunkRecord>, Failure> {
-    let ids = optional_ids(query.ids.as_ref())?;
-    let by_id = if ids.is_some() {
-        "c.id IN (SELECT unhex(value) FROM json_each(:ids))"
-    } else {
-        ":ids IS NULL"
-    };
-    let by_user = is("s.user", ":user", query.user.is_some());
-    let by_chat = is("s.chat", ":chat", query.chat.is_some());
-    let by_source = is("s.source", ":source", query.source.is_some());
-    let sql = format!(
-        "{CHUNK} WHERE {by_id} AND {by_user} AND {by_chat} AND {by_source} AND (:from IS NULL OR c.ordinal >= :from) \
-         AND (:to IS NULL OR c.ordinal < :to) AND (:classification IS NULL OR s.classification = :classification) \
-         AND (:integrity IS NULL OR s.integrity = :integrity) \
-         ORDER BY s.user, s.chat, s.source, {LEVEL}, s.integrity, c.ordinal",
-        LEVEL = level!("s.classification"),
-    );
+    let sql = chunks_sql(query);
     let params = named_params! {
         ":vectors": query.vectors,
-        ":ids": ids,
+        ":ids": optional_ids(query.ids.as_ref())?,
         ":user": query.user.as_ref().map(|user| user.as_str()),
         ":chat": query.chat.as_deref(),
         ":source": query.source.as_ref().map(|source| source.as_str()),
@@ -98,6 +92,57 @@ pub(crate) fn chunks(connection: &Connection, query: &ChunkQuery) -> Result<Vec<
         ":to": query.ordinals.as_ref().map(|range| range.end),
     };
     all(connection, &sql, params, rows::chunk)
+}
+
+/// As with memories: some ids are looked up, and not all chunks of a user gone through for them.
+fn chunks_sql(query: &ChunkQuery) -> String {
+    let has_ids = query.ids.is_some();
+    let by_id = if has_ids {
+        "c.id IN (SELECT unhex(value) FROM json_each(:ids))"
+    } else {
+        ":ids IS NULL"
+    };
+    let (user, chat, source) = if has_ids {
+        ("+s.user", "+s.chat", "+s.source")
+    } else {
+        ("s.user", "s.chat", "s.source")
+    };
+    let by_user = is(user, ":user", query.user.is_some());
+    let by_chat = is(chat, ":chat", query.chat.is_some());
+    let by_source = is(source, ":source", query.source.is_some());
+    format!(
+        "{CHUNK} WHERE {by_id} AND {by_user} AND {by_chat} AND {by_source} AND (:from IS NULL OR c.ordinal >= :from) \
+         AND (:to IS NULL OR c.ordinal < :to) AND (:classification IS NULL OR s.classification = :classification) \
+         AND (:integrity IS NULL OR s.integrity = :integrity) \
+         ORDER BY s.user, s.chat, s.source, {LEVEL}, s.integrity, c.ordinal",
+        LEVEL = level!("s.classification"),
+    )
+}
+
+/// Vectors of the model in use.
+pub(crate) fn vectors(
+    connection: &Connection,
+    collection: Collection,
+    ids: &[PointId],
+) -> Result<Vec<(PointId, Vectors)>, Failure> {
+    let sql = "SELECT id, model, dense, sparse FROM memory_vectors WHERE collection = ?1 \
+               AND id IN (SELECT unhex(value) FROM json_each(?2)) AND model = (SELECT id FROM memory_model)";
+    let found = all(
+        connection,
+        sql,
+        (rows::number(collection), ids_json(ids)?),
+        |row| {
+            let rows = super::rows::Rows {
+                table: "memory_vectors",
+                row: &|| "a vector".to_owned(),
+            };
+            Ok((rows::id(&rows, row, 0)?, rows::vectors(&rows, row, 1)?))
+        },
+    )?;
+    Ok(found
+        .into_iter()
+        .filter_map(|(id, vectors)| Some((id, vectors?)))
+        .collect())
 }
 
 const OF_SOURCE: &str = concat!(
@@ -284,4 +329,59 @@ pub(crate) fn last_sequence(connection: &Connection) -> Result<u64, Failure> {
         |row| Ok(row.get(0)?),
     )?;
     Ok(found.unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ChunkQuery, MemoryQuery, PointId, chunks_sql, memories_sql};
+    use crate::sqlite::connection::open_memory;
+    use std::path::Path;
+
+    /// How SQLite goes about it: one line for each step.
+    fn plan(sql: &str) -> String {
+        let connection = open_memory(Path::new("store.sqlite")).unwrap();
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let mut rows = statement.raw_query();
+        let mut steps = Vec::new();
+        while let Some(row) = rows.next().unwrap() {
+            steps.push(row.get::<_, String>(3).unwrap());
+        }
+        steps.join("\n")
+    }
+
+    #[test]
+    fn ids_are_looked_up_whatever_else_is_asked() {
+        let ids = Some(vec![PointId::nil()]);
+        let memories = MemoryQuery {
+            user: Some("ada".into()),
+            memory_id: Some("m".into()),
+            ids: ids.clone(),
+            vectors: true,
+        };
+        let chunks = ChunkQuery {
+            user: Some("ada".into()),
+            chat: Some("c".into()),
+            source: Some("s".into()),
+            ids,
+            ..ChunkQuery::default()
+        };
+        for (plan, looked_up) in [
+            (
+                plan(&memories_sql(&memories)),
+                "SEARCH m USING INDEX sqlite_autoindex_memories_1 (id=?)",
+            ),
+            (
+                plan(&chunks_sql(&chunks)),
+                "SEARCH c USING INDEX sqlite_autoindex_memory_chunks_1 (id=?)",
+            ),
+        ] {
+            assert!(plan.contains(looked_up), "{plan}");
+            assert!(
+                !plan
+                    .lines()
+                    .any(|step| ["SCAN m", "SCAN c", "SCAN s"].contains(&step)),
+                "{plan}"
+            );
+        }
+    }
 }

@@ -88,12 +88,11 @@ pub(crate) fn number(collection: Collection) -> i64 {
 
 /// The id in a column.
 pub(crate) fn id(rows: &Rows<'_>, row: &Row<'_>, index: usize) -> Result<PointId, Failure> {
-    let bytes: Vec<u8> = rows.column(row, index)?;
-    let length = bytes.len();
-    PointId::from_slice(&bytes).map_err(|_| {
+    let bytes = rows.blob(row, index)?;
+    PointId::from_slice(bytes).map_err(|_| {
         rows.damaged(BadBytes {
             column: "id",
-            length,
+            length: bytes.len(),
             what: "an id",
         })
     })
@@ -255,6 +254,27 @@ fn dense_of(bytes: &[u8]) -> Option<Arc<[f32]>> {
     let (values, rest) = bytes.as_chunks::<4>();
     rest.is_empty()
         .then(|| values.iter().map(|value| f32::from_le_bytes(*value)).collect())
+}
+
+/// Puts the values of a dense vector into `values`, in place of what it held. Whether they are a vector.
+pub(crate) fn read_dense(bytes: &[u8], values: &mut Vec<f32>) -> bool {
+    values.clear();
+    let (parts, rest) = bytes.as_chunks::<4>();
+    values.extend(parts.iter().map(|value| f32::from_le_bytes(*value)));
+    rest.is_empty()
+}
+
+/// The same for the indices and values of a sparse vector.
+pub(crate) fn read_sparse(bytes: &[u8], indices: &mut Vec<u32>, values: &mut Vec<f32>) -> bool {
+    indices.clear();
+    values.clear();
+    let (words, rest) = bytes.as_chunks::<4>();
+    let (pairs, odd) = words.as_chunks::<2>();
+    for [index, value] in pairs {
+        indices.push(u32::from_le_bytes(*index));
+        values.push(f32::from_le_bytes(*value));
+    }
+    rest.is_empty() && odd.is_empty()
 }
 
 pub(crate) fn sparse_of(bytes: &[u8]) -> Option<SparseVector> {

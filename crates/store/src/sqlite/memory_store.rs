@@ -2,12 +2,14 @@
 
 use super::memory_outlines::outlines;
 use super::memory_queries as queries;
+use super::memory_scan as scan;
 use super::store::SqliteStore;
 use super::writer::Request;
 use crate::{
-    BoxFuture, Change, ChunkQuery, ChunkRecord, Item, MemoryQuery, MemoryRecord, MemoryVersion, ModelRecord,
-    OutlineQuery, OutlinedChange, PointId, RecordWrite, Records, RecordsCommit, RecordsStatistics,
-    ResourceRecord, SourceQuery, SourceRecord, StoreError, UnstagedQuery,
+    BoxFuture, Change, ChunkQuery, ChunkRecord, Collection, Item, ItemVisitor, MemoryQuery, MemoryRecord,
+    MemoryVersion, ModelRecord, OutlineQuery, OutlinedChange, PointId, RecordWrite, Records, RecordsCommit,
+    RecordsStatistics, ResourceRecord, SourceQuery, SourceRecord, StoreError, UnstagedQuery, Vectors,
+    VectorsVisitor,
 };
 use tokio::sync::oneshot;
 
@@ -65,6 +67,27 @@ impl Records for SqliteStore {
 
     fn outlines(&self, query: OutlineQuery) -> BoxFuture<'_, Result<Vec<OutlinedChange>, StoreError>> {
         self.read(move |connection, _| outlines(connection, query))
+    }
+
+    fn scan_items(&self, form: u32, visit: ItemVisitor) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
+        self.read(move |connection, _| scan::items(connection, form, visit))
+    }
+
+    fn scan_vectors<'a>(
+        &'a self,
+        model: &'a str,
+        visit: VectorsVisitor,
+    ) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
+        let model = model.to_owned();
+        self.read(move |connection, _| scan::vectors(connection, &model, visit))
+    }
+
+    fn vectors(
+        &self,
+        collection: Collection,
+        ids: Vec<PointId>,
+    ) -> BoxFuture<'_, Result<Vec<(PointId, Vectors)>, StoreError>> {
+        self.read(move |connection, _| queries::vectors(connection, collection, &ids))
     }
 
     fn statistics(&self) -> BoxFuture<'_, Result<RecordsStatistics, StoreError>> {

@@ -9,6 +9,7 @@ mod memory_apply;
 mod memory_outlines;
 mod memory_queries;
 mod memory_rows;
+mod memory_scan;
 mod memory_store;
 mod migrations;
 mod notes;

@@ -93,7 +93,7 @@ impl Rows<'_> {
     }
 
     /// A column of text, where it lies.
-    fn text<'r>(&self, row: &'r Row<'_>, index: usize) -> Result<&'r str, Failure> {
+    pub(crate) fn text<'r>(&self, row: &'r Row<'_>, index: usize) -> Result<&'r str, Failure> {
         let value = row.get_ref(index).map_err(|error| self.damaged(error))?;
         value.as_str().map_err(|error| self.damaged(error))
     }

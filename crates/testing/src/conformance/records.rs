@@ -1,5 +1,7 @@
 //! The contract of [`Records`].
 
+mod scans;
+
 use super::in_time;
 use std::sync::Arc;
 use tidegate_policy::{Classification, Label};
@@ -23,6 +25,7 @@ pub async fn records<R: Records + 'static>(make: impl AsyncFn() -> R) {
     sources_of_one_name(&make().await).await;
     journal(&make().await).await;
     words(&make().await).await;
+    scans::scans(&make().await).await;
     other_model(&make().await).await;
     registry_and_marks(&make().await).await;
     writers_at_once(Arc::new(make().await)).await;

@@ -1,14 +1,16 @@
-//! Memories, questions and an embedder for benchmarks: the same ones in every run.
+//! Memories and questions, the same ones in every run, and an embedder for them.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
-use tidegate_memory::{EmbedWork, Embedder, EmbedderError, Embedding, estimated_tokens, memory_point_id};
+use tidegate_memory::{
+    EmbedWork, Embedder, EmbedderError, Embedding, Scope, estimated_tokens, memory_point_id,
+};
 use tidegate_policy::{Classification, Label, MemoryId, UserId};
 use tidegate_store::{Expected, MemoryRecord, MemoryState, ModelRecord, Provenance, RecordWrite, Vectors};
 use tidegate_tools::BoxFuture;
 
 /// Values of a vector, as of small models.
-pub(crate) const DIMENSION: usize = 384;
+pub const DIMENSION: usize = 384;
 
 /// Different words in all facts.
 const VOCABULARY: u64 = 20_000;
@@ -16,19 +18,19 @@ const VOCABULARY: u64 = 20_000;
 /// Subjects around which the vectors lie.
 const SUBJECTS: u64 = 500;
 
-/// What the memories were written at.
-pub(crate) const NOW_MS: i64 = 1_790_000_000_000;
+/// When the memories were written, in milliseconds since 1970 (UTC).
+pub const NOW_MS: i64 = 1_790_000_000_000;
 
 /// Splitmix64: random enough, and the same everywhere.
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+struct Random(u64);
 
 impl Random {
-    pub(crate) fn of(seed: u64) -> Self {
+    fn of(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut value = self.0;
         value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -67,7 +69,7 @@ fn word(random: &mut Random) -> String {
 }
 
 /// The fact of that number: about 14 words.
-pub(crate) fn fact(number: u64) -> String {
+pub fn fact(number: u64) -> String {
     let mut random = Random::of(number);
     let words = 10 + random.next() % 9;
     let words: Vec<String> = (0..words).map(|_| word(&mut random)).collect();
@@ -75,13 +77,13 @@ pub(crate) fn fact(number: u64) -> String {
 }
 
 /// A question: five words.
-pub(crate) fn question(number: u64) -> String {
+pub fn question(number: u64) -> String {
     let mut random = Random::of(number ^ 0x5151_5151);
     (0..5).map(|_| word(&mut random)).collect::<Vec<_>>().join(" ")
 }
 
 /// A vector for a text: near one of the subjects, of length 1.
-pub(crate) fn vector(text: &str) -> Vec<f32> {
+pub fn vector(text: &str) -> Vec<f32> {
     let seed = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
@@ -96,17 +98,36 @@ pub(crate) fn vector(text: &str) -> Vec<f32> {
 }
 
 /// The user of all memories.
-pub(crate) fn user() -> UserId {
+pub fn user() -> UserId {
     "ada".into()
 }
 
 /// The label of all memories.
-pub(crate) fn label() -> Label {
+pub fn label() -> Label {
     Label::trusted(Classification::Internal)
 }
 
+/// A session of that user, which may see all memories.
+pub fn scope() -> Scope {
+    Scope {
+        user: user(),
+        chat: "s_1".into(),
+        label: label(),
+        clearance: Classification::Internal,
+    }
+}
+
+/// The model of the vectors.
+pub fn model() -> ModelRecord {
+    ModelRecord {
+        id: Prepared::MODEL.to_owned(),
+        dimension: DIMENSION,
+        prefixes: String::new(),
+    }
+}
+
 /// The memory of that number, with its vector.
-pub(crate) fn record(number: u64) -> MemoryRecord {
+pub fn record(number: u64) -> MemoryRecord {
     let (fact, memory_id) = (fact(number), MemoryId::new(format!("note-{number}")));
     let vectors = Vectors {
         model: Prepared::MODEL.into(),
@@ -137,7 +158,7 @@ pub(crate) fn record(number: u64) -> MemoryRecord {
 }
 
 /// The same as writes, `from` to before `to`.
-pub(crate) fn writes(from: u64, to: u64) -> Vec<RecordWrite> {
+pub fn writes(from: u64, to: u64) -> Vec<RecordWrite> {
     (from..to)
         .map(|number| RecordWrite::PutMemory {
             record: Box::new(record(number)),
@@ -148,7 +169,8 @@ pub(crate) fn writes(from: u64, to: u64) -> Vec<RecordWrite> {
 
 /// An embedder that costs little and always the same, so that the rest is what is measured. Vectors of questions are
 /// prepared.
-pub(crate) struct Prepared {
+#[derive(Debug)]
+pub struct Prepared {
     model: ModelRecord,
     known: Mutex<HashMap<String, Vec<f32>>>,
 }
@@ -156,13 +178,10 @@ pub(crate) struct Prepared {
 impl Prepared {
     const MODEL: &'static str = "prepared";
 
-    pub(crate) fn new() -> Self {
+    /// Knows no question yet.
+    pub fn new() -> Self {
         Self {
-            model: ModelRecord {
-                id: Self::MODEL.to_owned(),
-                dimension: DIMENSION,
-                prefixes: String::new(),
-            },
+            model: model(),
             known: Mutex::default(),
         }
     }
@@ -177,6 +196,12 @@ impl Prepared {
             .or_insert_with(|| vector(text))
             .clone();
         Embedding { dense, sparse: None }
+    }
+}
+
+impl Default for Prepared {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
