@@ -1,10 +1,11 @@
 //! One reply put together from its chunks.
 
-use super::calls::{Call, Calls};
+use super::calls::{Call, Calls, Fragment};
 use super::chunk::Chunk;
 use super::details::ReasoningDetails;
 use super::encode::{wire_arguments, wire_tool_name};
-use super::fragment::{Fields, Malformed, array, array_field, fields, text, text_field};
+use super::fragment::{Fields, Malformed, Text, fields};
+use super::piece::{Content, Piece};
 use crate::{ModelRequest, StreamEvent};
 use serde::Serialize;
 use serde_json::Value;
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 use tidegate_message::{FinishReason, ModelId, ProviderId, Reply, ReplyPart, Usage, Verbatim};
 use tidegate_policy::ToolName;
 
-/// The longest reply that is taken, in bytes of its JSON without what surrounds each chunk.
+/// The longest reply that is taken, in bytes of what each chunk brings of it.
 pub(super) const MAX_REPLY_BYTES: usize = 32 * 1024 * 1024;
 
 /// What has arrived of a reply.
@@ -99,38 +100,49 @@ impl Assembly {
             }
             if let Some(delta) = choice.delta {
                 self.has_deltas = true;
-                self.take_message(delta, request, &mut events)?;
+                self.take_piece(delta, request, &mut events)?;
             } else if let Some(message) = choice.message.filter(|_| !self.has_deltas) {
                 // After deltas it would say everything a second time.
-                self.take_message(message, request, &mut events)?;
+                self.take_piece(message, request, &mut events)?;
             }
-            if let Some(reason) = choice.finish_reason {
-                let reason = text(reason, "finish_reason")?;
-                if !reason.is_empty() {
-                    self.finish = Some(Finish::read(&reason));
-                }
+            if !choice.finish_reason.0.is_empty() {
+                self.finish = Some(Finish::read(&choice.finish_reason.0));
             }
         }
         Ok(Taken::Piece(events))
     }
 
     /// Takes in a `delta` or a whole `message`.
-    fn take_message(
+    fn take_piece(
         &mut self,
-        raw: &RawValue,
+        piece: Piece<'_>,
         request: &ModelRequest,
         events: &mut Vec<StreamEvent>,
     ) -> Result<(), Malformed> {
-        self.size = self.size.saturating_add(raw.get().len());
+        let Piece {
+            content,
+            refusal: Text(refusal),
+            reasoning_content: Text(reasoning_content),
+            reasoning: Text(reasoning),
+            reasoning_details,
+            extra_content,
+            tool_calls,
+        } = piece;
+        let Content::Text(content) = content else {
+            return Err(Malformed::new("the content has a part that is not text"));
+        };
+        let raw = reasoning_details.iter().chain(&extra_content);
+        let raw: usize = raw.map(|raw| raw.get().len()).sum();
+        let calls: usize = tool_calls.iter().map(Fragment::size).sum();
+        let texts = [&content, &refusal, &reasoning_content, &reasoning];
+        let texts: usize = texts.iter().map(|text| text.len()).sum();
+        self.size = self.size.saturating_add(raw + calls + texts);
         if self.size > MAX_REPLY_BYTES {
             return Err(Malformed::new(format!(
                 "the reply is longer than {MAX_REPLY_BYTES} bytes"
             )));
         }
-        let mut message = fields(raw, "a message")?;
 
-        let reasoning_content = text_field(&mut message, "reasoning_content")?;
-        let reasoning = text_field(&mut message, "reasoning")?;
         self.reasoning_content.push_str(&reasoning_content);
         self.reasoning.push_str(&reasoning);
         // Servers that send both say the same in both.
@@ -140,29 +152,25 @@ impl Assembly {
             reasoning_content
         };
         if !thought.is_empty() {
-            events.push(StreamEvent::Reasoning(thought));
+            events.push(StreamEvent::Reasoning(thought.into_owned()));
         }
-        for detail in array_field(&mut message, "reasoning_details")? {
+        for detail in reasoning_details {
             self.reasoning_details.take(detail)?;
         }
-        if let Some(extra) = message
-            .remove("extra_content")
-            .filter(|extra| extra.get() != "null")
-        {
+        if let Some(extra) = extra_content {
             self.extra_content = Some(extra.to_owned());
         }
 
-        let mut said = match message.remove("content") {
-            Some(content) => read_content(content)?,
-            None => String::new(),
-        };
         // A refusal is what the model says.
-        said.push_str(&text_field(&mut message, "refusal")?);
+        let mut said = content;
+        if !refusal.is_empty() {
+            said.to_mut().push_str(&refusal);
+        }
         if !said.is_empty() {
             self.text.push_str(&said);
-            events.push(StreamEvent::Text(said));
+            events.push(StreamEvent::Text(said.into_owned()));
         }
-        for call in array_field(&mut message, "tool_calls")? {
+        for call in tool_calls {
             self.calls.take(call, &request.tools)?;
         }
         Ok(())
@@ -357,23 +365,6 @@ impl<'a> MessageCall<'a> {
         object.insert("function".to_owned(), to_raw_value(&function)?);
         Ok(Self::WithExtras(object))
     }
-}
-
-/// Text, null, or an array of text parts.
-fn read_content(raw: &RawValue) -> Result<String, Malformed> {
-    if !raw.get().starts_with('[') {
-        return text(raw, "content");
-    }
-    let mut said = String::new();
-    for part in array(raw, "content")? {
-        let mut part = fields(part, "a part of the content")?;
-        let kind = text_field(&mut part, "type")?;
-        if kind != "text" {
-            return Err(Malformed::new("the content has a part that is not text"));
-        }
-        said.push_str(&text_field(&mut part, "text")?);
-    }
-    Ok(said)
 }
 
 /// Prompt tokens contain those read from the cache; nothing is said of those written to it. What is no number of tokens

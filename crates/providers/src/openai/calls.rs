@@ -1,10 +1,13 @@
 //! Tool calls put together from their fragments.
 
 use super::encode::wire_tool_name;
-use super::fragment::{Fields, Malformed, text_field};
+use super::fragment::{Fields, Key, Malformed, Text};
 use crate::ToolSet;
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 /// More calls than any reply has.
 const MAX_CALLS: usize = 10_000;
@@ -35,13 +38,21 @@ pub(super) struct Call {
 }
 
 /// One element of `tool_calls`.
-struct Fragment<'a> {
+#[derive(Debug, Default)]
+pub(super) struct Fragment<'a> {
+    /// Where it belongs in the stream; no provider accepts it back.
     index: Option<u64>,
-    id: String,
-    name: String,
-    arguments: String,
+    id: Cow<'a, str>,
+    function: Function<'a>,
     extra: Fields<'a>,
-    function_extra: Fields<'a>,
+}
+
+/// Its `function`.
+#[derive(Debug, Default)]
+struct Function<'a> {
+    name: Cow<'a, str>,
+    arguments: Cow<'a, str>,
+    extra: Fields<'a>,
 }
 
 impl Calls {
@@ -58,8 +69,7 @@ impl Calls {
     }
 
     /// Takes in one element of `tool_calls`.
-    pub(super) fn take(&mut self, raw: &RawValue, offered: &ToolSet) -> Result<(), Malformed> {
-        let fragment = Fragment::read(raw)?;
+    pub(super) fn take(&mut self, fragment: Fragment<'_>, offered: &ToolSet) -> Result<(), Malformed> {
         let target = self.find(&fragment).filter(|&target| {
             self.calls
                 .get(target)
@@ -81,7 +91,8 @@ impl Calls {
             self.open.insert(index, position);
         }
         if !fragment.id.is_empty() {
-            self.known.insert((fragment.index, fragment.id.clone()), position);
+            let known = (fragment.index, fragment.id.clone().into_owned());
+            self.known.insert(known, position);
         }
         if let Some(call) = self.calls.get_mut(position) {
             call.append(fragment, offered);
@@ -100,12 +111,12 @@ impl Calls {
         }
         // A new id at a used index closes the old call, unless the old call is still waiting for its id.
         self.known
-            .get(&(fragment.index, fragment.id.clone()))
+            .get(&(fragment.index, fragment.id.clone().into_owned()))
             .copied()
             .or_else(|| {
                 open.filter(|&open| {
                     self.calls.get(open).is_some_and(|call| {
-                        call.id.is_empty() && (fragment.name.is_empty() || call.arguments.is_empty())
+                        call.id.is_empty() && (fragment.function.name.is_empty() || call.arguments.is_empty())
                     })
                 })
             })
@@ -142,73 +153,128 @@ impl Call {
     /// every call the same index and no id. A call's name comes before its arguments, so a name after
     /// them belongs to the next call, unless it only repeats this one's.
     fn is_followed_by(&self, fragment: &Fragment<'_>, offered: &ToolSet) -> bool {
-        if fragment.name.is_empty() || self.name.is_empty() {
+        let Function { name, arguments, .. } = &fragment.function;
+        if name.is_empty() || self.name.is_empty() {
             return false;
         }
-        let goes_on = !fragment.arguments.trim().is_empty();
-        if fragment.name == self.name {
+        let goes_on = !arguments.trim().is_empty();
+        if *name == self.name {
             return goes_on && is_complete_json(&self.arguments);
         }
-        let joined = format!("{}{}", self.name, fragment.name);
-        let both_offered = offers(offered, &self.name) && offers(offered, &fragment.name);
+        let joined = format!("{}{name}", self.name);
+        let both_offered = offers(offered, &self.name) && offers(offered, name);
         !self.arguments.is_empty() || (both_offered && !offers(offered, &joined))
     }
 
     fn append(&mut self, fragment: Fragment<'_>, offered: &ToolSet) {
-        let repeats_id = !fragment.id.is_empty() && fragment.id == self.id;
+        let Fragment {
+            index: _,
+            id,
+            function,
+            extra,
+        } = fragment;
+        if !function.name.is_empty() {
+            let repeats_id = !id.is_empty() && id == self.id;
+            let repeats_name = function.name == self.name && (repeats_id || offers(offered, &self.name));
+            if !repeats_name {
+                self.name.push_str(&function.name);
+            }
+        }
         if self.id.is_empty() {
-            self.id = fragment.id;
+            self.id = id.into_owned();
         }
-        let repeats_name = fragment.name == self.name && (repeats_id || offers(offered, &self.name));
-        if !repeats_name {
-            self.name.push_str(&fragment.name);
-        }
-        self.arguments.push_str(&fragment.arguments);
-        self.extra.extend(
-            fragment
-                .extra
-                .into_map()
-                .into_iter()
-                .map(|(key, value)| (key, value.to_owned())),
-        );
-        self.function_extra.extend(
-            fragment
-                .function_extra
-                .into_map()
-                .into_iter()
-                .map(|(key, value)| (key, value.to_owned())),
-        );
+        self.arguments.push_str(&function.arguments);
+        keep(&mut self.extra, extra);
+        keep(&mut self.function_extra, function.extra);
     }
 }
 
-impl<'a> Fragment<'a> {
-    fn read(raw: &'a RawValue) -> Result<Self, Malformed> {
-        let mut call = super::fragment::fields(raw, "a tool call")?;
-        let mut function = match call.remove("function") {
-            Some(function) if function.get() != "null" => super::fragment::fields(function, "`function`")?,
-            Some(_) | None => Fields::default(),
-        };
-        // `index` is where the fragment belongs in the stream; no provider accepts it back.
-        let index = call.remove("index").and_then(|index| index.get().parse().ok());
-        let id = text_field(&mut call, "id")?;
-        // Always "function": nothing else is offered.
-        call.remove("type");
-        let name = text_field(&mut function, "name")?;
-        let arguments = match function.remove("arguments") {
-            // Some servers give the object itself instead of its text.
-            Some(object) if object.get().starts_with('{') => object.get().to_owned(),
-            Some(text) => super::fragment::text(text, "arguments")?,
-            None => String::new(),
-        };
-        Ok(Self {
-            index,
-            id,
+/// Keeps fields that are not known.
+fn keep(kept: &mut BTreeMap<String, Box<RawValue>>, fields: Fields<'_>) {
+    if !fields.is_empty() {
+        let fields = fields.into_map().into_iter();
+        kept.extend(fields.map(|(key, value)| (key, value.to_owned())));
+    }
+}
+
+impl Fragment<'_> {
+    /// How many bytes of a reply it is.
+    pub(super) fn size(&self) -> usize {
+        let Function {
             name,
             arguments,
-            extra: call,
-            function_extra: function,
-        })
+            extra,
+        } = &self.function;
+        self.id.len() + name.len() + arguments.len() + extra.size() + self.extra.size()
     }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fragment<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+
+        impl<'de> Visitor<'de> for Object {
+            type Value = Fragment<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a tool call")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fragment<'de>, A::Error> {
+                let mut fragment = Fragment::default();
+                while let Some(Key(key)) = map.next_key()? {
+                    match &*key {
+                        "index" => fragment.index = map.next_value::<&RawValue>()?.get().parse().ok(),
+                        "id" => fragment.id = map.next_value::<Text<'_>>()?.0,
+                        // Always "function": nothing else is offered.
+                        "type" => drop(map.next_value::<IgnoredAny>()?),
+                        "function" => fragment.function = map.next_value::<Option<_>>()?.unwrap_or_default(),
+                        _ => fragment.extra.push(key, map.next_value()?),
+                    }
+                }
+                Ok(fragment)
+            }
+        }
+
+        deserializer.deserialize_map(Object)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Function<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+
+        impl<'de> Visitor<'de> for Object {
+            type Value = Function<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a function")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Function<'de>, A::Error> {
+                let mut function = Function::default();
+                while let Some(Key(key)) = map.next_key()? {
+                    match &*key {
+                        "name" => function.name = map.next_value::<Text<'_>>()?.0,
+                        "arguments" => function.arguments = arguments(map.next_value()?)?,
+                        _ => function.extra.push(key, map.next_value()?),
+                    }
+                }
+                Ok(function)
+            }
+        }
+
+        deserializer.deserialize_map(Object)
+    }
+}
+
+/// The arguments as written. Some servers give the object itself instead of its text.
+fn arguments<E: Error>(raw: &RawValue) -> Result<Cow<'_, str>, E> {
+    if raw.get().starts_with('{') {
+        return Ok(Cow::Borrowed(raw.get()));
+    }
+    let text: Result<Text<'_>, _> = serde_json::from_str(raw.get());
+    text.map(|text| text.0).map_err(E::custom)
 }
 
 /// Whether a tool is offered under this name of the wire.

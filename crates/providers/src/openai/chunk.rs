@@ -1,6 +1,7 @@
-//! A chunk of a reply, read in one pass: what is looked at of it and of its choices, as it came.
+//! A chunk of a reply, read in one pass: what is looked at of it and of its choices.
 
-use super::fragment::Key;
+use super::fragment::{Key, Text};
+use super::piece::Piece;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
@@ -20,9 +21,10 @@ pub(super) struct Chunk<'a> {
 pub(super) struct Choice<'a> {
     pub(super) index: Option<&'a RawValue>,
     pub(super) error: Option<&'a RawValue>,
-    pub(super) delta: Option<&'a RawValue>,
-    pub(super) message: Option<&'a RawValue>,
-    pub(super) finish_reason: Option<&'a RawValue>,
+    pub(super) delta: Option<Piece<'a>>,
+    pub(super) message: Option<Piece<'a>>,
+    /// Empty if it has not stopped.
+    pub(super) finish_reason: Text<'a>,
 }
 
 impl Chunk<'_> {

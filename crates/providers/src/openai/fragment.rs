@@ -20,6 +20,21 @@ impl<'a> Fields<'a> {
             .map(|(_, raw)| *raw)
     }
 
+    /// Adds a field.
+    pub(super) fn push(&mut self, key: Cow<'a, str>, value: &'a RawValue) {
+        self.0.push((key, value));
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many bytes they take.
+    pub(super) fn size(&self) -> usize {
+        self.0.iter().map(|(key, raw)| key.len() + raw.get().len()).sum()
+    }
+
     /// Takes the value of `key` out.
     pub(super) fn remove(&mut self, key: &str) -> Option<&'a RawValue> {
         let raw = self.get(key)?;
@@ -62,6 +77,38 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
 #[derive(serde::Deserialize)]
 pub(super) struct Key<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
+/// Text, borrowed where it holds no escapes; empty for null.
+#[derive(Debug, Default)]
+pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextOrNull;
+
+        impl<'de> Visitor<'de> for TextOrNull {
+            type Value = Text<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text or null")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+
+            fn visit_unit<E>(self) -> Result<Text<'de>, E> {
+                Ok(Text::default())
+            }
+        }
+
+        deserializer.deserialize_any(TextOrNull)
+    }
+}
+
 /// Why something is no reply. The text never quotes what the model said.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) String);
@@ -98,25 +145,4 @@ pub(super) fn text(raw: &RawValue, what: &str) -> Result<String, Malformed> {
     let text: Option<String> = serde_json::from_str(raw.get())
         .map_err(|error| Malformed::json(&format!("`{what}` of the reply"), &error))?;
     Ok(text.unwrap_or_default())
-}
-
-/// Takes the text `key` out of `fields`; empty if it is missing or null.
-pub(super) fn text_field(fields: &mut Fields<'_>, key: &str) -> Result<String, Malformed> {
-    fields
-        .remove(key)
-        .map_or_else(|| Ok(String::new()), |raw| text(raw, key))
-}
-
-/// Takes the array `key` out of `fields`; empty if it is missing or null.
-pub(super) fn array_field<'a>(fields: &mut Fields<'a>, key: &str) -> Result<Vec<&'a RawValue>, Malformed> {
-    fields
-        .remove(key)
-        .map_or_else(|| Ok(Vec::new()), |raw| array(raw, key))
-}
-
-/// The elements of the array `raw`, none for null; `what` names it.
-pub(super) fn array<'a>(raw: &'a RawValue, what: &str) -> Result<Vec<&'a RawValue>, Malformed> {
-    let items: Option<Vec<&RawValue>> = serde_json::from_str(raw.get())
-        .map_err(|error| Malformed::json(&format!("`{what}` of the reply"), &error))?;
-    Ok(items.unwrap_or_default())
 }

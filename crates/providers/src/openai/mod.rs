@@ -11,6 +11,7 @@ mod endpoint;
 mod exchange;
 mod fragment;
 mod messages;
+mod piece;
 mod provider;
 mod read;
 
