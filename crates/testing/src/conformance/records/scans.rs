@@ -117,7 +117,7 @@ pub(super) async fn scans(records: &dyn Records) {
             id: id(2),
             user: "ada",
             chat: "c1",
-            label: chunk.label,
+            label: chunk.key.label,
             source: Some("s"),
             ordinal: Some(0),
             memory_id: None,
