@@ -251,7 +251,7 @@ fn what_is_above_a_lowered_clearance_is_refused_by_name_and_left_out_of_lists() 
         ("rag search", "heavy --session plain"),
         ("rag sources", ""),
         ("events", ""),
-        ("prompt show", "--session vault --turn 1"),
+        ("prompt show", "--session vault --turn 1 --round 2"),
         ("usage", "--by session"),
         ("policy explain", "EVENT"),
     ] {
