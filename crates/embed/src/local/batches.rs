@@ -31,7 +31,7 @@ pub(super) fn batches(lengths: &[usize], limits: BatchLimits) -> Vec<Vec<usize>>
     // Longest first: what needs the most memory comes at once.
     places.sort_by(|left, right| right.0.cmp(&left.0).then(left.1.cmp(&right.1)));
     let mut batches: Vec<Vec<usize>> = Vec::new();
-    let mut width = 0;
+    let mut width: usize = 0;
     for (tokens, place) in places {
         let is_near = width.saturating_sub(tokens) <= MOST_PADDING.max(width / PADDED_PART);
         match batches.last_mut() {
