@@ -31,7 +31,7 @@ const MOST_CHARACTERS_A_TOKEN: usize = 20;
 /// A model of a folder that computes in this process, through fastembed: a text model in ONNX form (all-MiniLM-L6-v2,
 /// bge-small, e5 and others), or bge-m3 with its dense and learned sparse vectors in one pass.
 ///
-/// Texts go through it sorted by length, in batches of at most 32 texts and about 4,096 tokens; a search waits for the
+/// Texts go through it in batches of at most 32 texts of nearly the same length and about 4,096 tokens; a search waits for the
 /// batch that is being computed and no longer. Cancelling ends a call between two batches. Models that quantise what they
 /// compute (`DynamicQuantizeLinear`) take one text at a time: their vectors would depend on the rest of the batch.
 ///
