@@ -1,6 +1,7 @@
 //! Indexes of vectors, and how they follow the records.
 
 mod beginning;
+mod best;
 mod contract;
 mod exact;
 mod follower;
