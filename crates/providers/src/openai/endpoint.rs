@@ -74,9 +74,11 @@ impl Endpoint {
         let mut request = self
             .client()?
             .post(self.url.clone())
-            .timeout(self.config.timeout)
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, "text/event-stream, application/json")
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .header(
+                ACCEPT,
+                HeaderValue::from_static("text/event-stream, application/json"),
+            )
             .body(body);
         if let Some(key) = &self.config.api_key {
             request = request.header(AUTHORIZATION, self.bearer(key)?);
@@ -88,7 +90,7 @@ impl Endpoint {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let client = build_client(&self.url).map_err(|error| {
+        let client = build_client(&self.url, self.config.timeout).map_err(|error| {
             let message = format!(
                 "the HTTP client for {} cannot be set up ({}); are the system's certificates installed?",
                 shown(&self.url),
@@ -286,7 +288,7 @@ impl Endpoint {
     }
 }
 
-fn build_client(url: &Url) -> Result<Client, reqwest::Error> {
+fn build_client(url: &Url, timeout: Duration) -> Result<Client, reqwest::Error> {
     if CryptoProvider::get_default().is_none() {
         // An error means that another thread has installed one in the meantime: just as good.
         let _installed_already = rustls::crypto::ring::default_provider().install_default();
@@ -294,6 +296,7 @@ fn build_client(url: &Url) -> Result<Client, reqwest::Error> {
     let mut builder = Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(CONNECT_TIMEOUT)
+        .timeout(timeout)
         .user_agent(concat!("tidegate/", env!("CARGO_PKG_VERSION")));
     if is_loopback(url) {
         builder = builder.no_proxy();
