@@ -49,7 +49,8 @@ macro_rules! random_id {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!($prefix, "{:032x}"), self.0)
+                f.write_str($prefix)?;
+                write_hex(self.0, f)
             }
         }
 
@@ -88,6 +89,21 @@ macro_rules! random_id {
             }
         }
     };
+}
+
+/// Writes 32 hex digits: at once, since checkpoints and events are full of ids.
+fn write_hex(bits: u128, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let digit = |half: u8| match half {
+        0..=9 => b'0' + half,
+        _ => b'a' + (half - 10),
+    };
+    let mut digits = [0; 32];
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(bits.to_be_bytes()) {
+        if let [high, low] = pair {
+            (*high, *low) = (digit(byte >> 4), digit(byte & 15));
+        }
+    }
+    f.write_str(std::str::from_utf8(&digits).map_err(|_| fmt::Error)?)
 }
 
 random_id!(

@@ -372,7 +372,7 @@ async fn create(
     }
     session.name = name;
     for event in committed.events {
-        shared.bus.publish(&Arc::new(event));
+        shared.bus.publish(&event);
     }
     let record = SessionRecord {
         session,
@@ -423,7 +423,7 @@ async fn judge_reset(shared: &Shared, before: &SessionRecord, role: Role) -> Res
     if !shared.gate.rules().at(Hook::SessionReset).is_empty() {
         let writes = vec![Write::Events(session.id, vec![judged])];
         for event in shared.store.commit(writes).await?.events {
-            shared.bus.publish(&Arc::new(event));
+            shared.bus.publish(&event);
         }
     }
     refused.map_or(Ok(()), |explanation| {

@@ -123,7 +123,7 @@ pub(crate) trait Record {
     async fn record(&mut self, writes: Vec<Write>, events: Vec<NewEvent>) -> Result<(), RuntimeError>;
 
     /// Tells of facts that are stored already.
-    fn tell(&self, events: Vec<Event>);
+    fn tell(&self, events: Vec<Arc<Event>>);
 
     /// Notes that a request for approval is about to be stored.
     fn asked(&mut self);

@@ -159,8 +159,8 @@ pub struct NewEvent {
 /// What a commit recorded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Committed {
-    /// The events, complete.
-    pub events: Vec<Event>,
+    /// The events, complete. Shared, so that a store in memory keeps what its caller tells of.
+    pub events: Vec<Arc<Event>>,
 }
 
 /// Which events are wanted.

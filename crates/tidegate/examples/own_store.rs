@@ -69,7 +69,7 @@ impl Memory {
 }
 
 impl State {
-    fn apply(&mut self, write: Write, told: &mut Vec<Event>) -> Result<(), StoreError> {
+    fn apply(&mut self, write: Write, told: &mut Vec<Arc<Event>>) -> Result<(), StoreError> {
         match write {
             Write::CreateSession(new) => {
                 if let Some(by) = new.name.as_ref().and_then(|name| self.named(name)) {
@@ -185,7 +185,7 @@ impl State {
                         label,
                         kind,
                     };
-                    told.push(event.clone());
+                    told.push(Arc::new(event.clone()));
                     let position = u64::try_from(self.events.len())
                         .unwrap_or(u64::MAX)
                         .saturating_add(1);

@@ -70,9 +70,11 @@ impl Endpoint {
         let mut request = self
             .client()?
             .post(self.url.clone())
-            .timeout(self.config.timeout)
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, "text/event-stream, application/json")
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .header(
+                ACCEPT,
+                HeaderValue::from_static("text/event-stream, application/json"),
+            )
             .body(body);
         if let Some(key) = &self.config.api_key {
             request = request.header(AUTHORIZATION, self.bearer(key)?);
@@ -84,7 +86,8 @@ impl Endpoint {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let client = builder_for(&self.url).build().map_err(|error| {
+        let built = builder_for(&self.url).timeout(self.config.timeout).build();
+        let client = built.map_err(|error| {
             let message = format!(
                 "the HTTP client for {} cannot be set up ({}); are the system's certificates installed?",
                 shown(&self.url),

@@ -5,7 +5,6 @@ use super::endpoint::Endpoint;
 use super::exchange::Exchange;
 use crate::{ModelRequest, Provider, ProviderError, ReplyStream};
 use bytes::Bytes;
-use futures::stream::{self, StreamExt};
 use secrecy::SecretString;
 use std::fmt;
 use std::sync::Arc;
@@ -113,7 +112,6 @@ impl Provider for OpenAi {
     }
 
     fn stream(&self, request: ModelRequest) -> ReplyStream {
-        let exchange = Exchange::new(Arc::clone(&self.endpoint), request);
-        stream::try_unfold(exchange, Exchange::next).boxed()
+        Box::pin(Exchange::new(Arc::clone(&self.endpoint), request))
     }
 }

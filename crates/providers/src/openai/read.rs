@@ -4,13 +4,17 @@ use super::assemble::{Assembly, End, MAX_REPLY_BYTES, Taken, Unfinished};
 use super::fragment::Malformed;
 use crate::{ModelRequest, StreamEvent};
 use bytes::Bytes;
+use futures::ready;
 use futures::stream::{self, BoxStream, Stream, StreamExt};
 use serde_json::value::RawValue;
 use sse_stream::{Sse, SseByteStream};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tidegate_message::{ProviderId, Reply};
+use tokio::time::{Sleep, sleep};
 
 /// How long the end of a response is waited for after `[DONE]`, so that the connection can be used again.
 const DRAIN: Duration = Duration::from_millis(250);
@@ -23,6 +27,10 @@ pub(super) struct Reader {
     /// Whether the body has ended.
     closed: Arc<AtomicBool>,
     assembly: Assembly,
+    /// The provider has said that it had ended.
+    is_done: bool,
+    /// When the end of the response is not waited for any more.
+    drained: Option<Pin<Box<Sleep>>>,
 }
 
 /// Why no more bytes come.
@@ -93,45 +101,59 @@ impl Reader {
             pending,
             closed,
             assembly: Assembly::default(),
+            is_done: false,
+            drained: None,
         }
     }
 
     /// Reads on until something can be shown or the reply is complete.
-    pub(super) async fn next(
+    pub(super) fn poll_next(
         &mut self,
+        context: &mut Context<'_>,
         provider: &ProviderId,
         request: &ModelRequest,
-    ) -> Result<Read, Failure> {
+    ) -> Poll<Result<Read, Failure>> {
         loop {
-            let event = match self.events.next().await {
+            if self.is_done {
+                ready!(self.poll_drained(context));
+                return Poll::Ready(self.finish(End::Said, provider, request));
+            }
+            let event = match ready!(self.events.poll_next_unpin(context)) {
                 Some(event) => event.map_err(broken)?,
-                None => return self.finish(End::Closed, provider, request),
+                None => return Poll::Ready(self.finish(End::Closed, provider, request)),
             };
-            self.pending.store(0, Ordering::Relaxed);
-            let Sse { event, data, .. } = event;
-            let data = data.unwrap_or_default();
-            let data = data.trim();
-            if data.is_empty() {
-                continue;
+            if let Some(read) = self.take(event, request)? {
+                return Poll::Ready(Ok(read));
             }
-            if data == "[DONE]" {
-                self.drain().await;
-                return self.finish(End::Said, provider, request);
-            }
-            if event.as_deref() == Some("error") {
-                return Err(match serde_json::from_str::<Box<RawValue>>(data) {
-                    Ok(error) => Failure::Refusal(error),
-                    Err(error) => Failure::Malformed(Malformed::json("an error event", &error)),
-                });
-            }
-            match self.assembly.take(data, request) {
-                Ok(Taken::Piece(events)) if events.is_empty() => {}
-                Ok(Taken::Piece(events)) => return Ok(Read::Piece(events)),
-                Ok(Taken::Refusal(error)) => return Err(Failure::Refusal(error)),
-                // The event has no end but that of the body: what is left of one that was cut.
-                Err(_) if self.closed.load(Ordering::Relaxed) => return Err(Failure::Cut),
-                Err(malformed) => return Err(Failure::Malformed(malformed)),
-            }
+        }
+    }
+
+    /// Takes in one event.
+    fn take(&mut self, event: Sse, request: &ModelRequest) -> Result<Option<Read>, Failure> {
+        self.pending.store(0, Ordering::Relaxed);
+        let Sse { event, data, .. } = event;
+        let data = data.unwrap_or_default();
+        let data = data.trim();
+        if data.is_empty() {
+            return Ok(None);
+        }
+        if data == "[DONE]" {
+            self.is_done = true;
+            return Ok(None);
+        }
+        if event.as_deref() == Some("error") {
+            return Err(match serde_json::from_str::<Box<RawValue>>(data) {
+                Ok(error) => Failure::Refusal(error),
+                Err(error) => Failure::Malformed(Malformed::json("an error event", &error)),
+            });
+        }
+        match self.assembly.take(data, request) {
+            Ok(Taken::Piece(events)) if events.is_empty() => Ok(None),
+            Ok(Taken::Piece(events)) => Ok(Some(Read::Piece(events))),
+            Ok(Taken::Refusal(error)) => Err(Failure::Refusal(error)),
+            // The event has no end but that of the body: what is left of one that was cut.
+            Err(_) if self.closed.load(Ordering::Relaxed) => Err(Failure::Cut),
+            Err(malformed) => Err(Failure::Malformed(malformed)),
         }
     }
 
@@ -142,9 +164,14 @@ impl Reader {
 
     /// Reads what is left of the response. Whatever comes after `[DONE]` is no part of the reply, and
     /// that a server keeps the response open is no fault.
-    async fn drain(&mut self) {
-        let rest = async { while let Some(Ok(_)) = self.events.next().await {} };
-        let _kept_open = tokio::time::timeout(DRAIN, rest).await;
+    fn poll_drained(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        while let Poll::Ready(rest) = self.events.poll_next_unpin(context) {
+            if !matches!(rest, Some(Ok(_))) {
+                return Poll::Ready(());
+            }
+        }
+        let until = self.drained.get_or_insert_with(|| Box::pin(sleep(DRAIN)));
+        until.as_mut().poll(context)
     }
 }
 

@@ -110,9 +110,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    pub(crate) fn tell(&self, events: Vec<Event>) {
+    pub(crate) fn tell(&self, events: Vec<Arc<Event>>) {
         for event in events {
-            let event = Arc::new(event);
             self.session.shared.bus.publish(&event);
             self.show(Signal::Event(event));
         }
@@ -135,7 +134,7 @@ impl Record for Turn<'_> {
         self.commit(writes).await
     }
 
-    fn tell(&self, events: Vec<Event>) {
+    fn tell(&self, events: Vec<Arc<Event>>) {
         Turn::tell(self, events);
     }
 

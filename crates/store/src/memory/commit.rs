@@ -9,7 +9,7 @@ use crate::content_hash::{ContentHash, random};
 use crate::{
     ApprovalRecord, ApprovalState, CallRecord, CallState, Checkpoint, Committed, NewApproval, NewEvent,
     NewNote, NewSegment, NewSession, PendingWrites, Segment, SessionState, SourceText, StoreError,
-    StoredEvent, StoredNote, Write,
+    StoredNote, Write,
 };
 use std::sync::Arc;
 use tidegate_message::{Entry, EntrySeq, Event, ToolResult};
@@ -41,7 +41,7 @@ struct Commit<'a> {
     clock_ms: i64,
     /// The sessions whose rows from before are kept.
     touched: Vec<SessionId>,
-    told: Vec<Event>,
+    told: Vec<Arc<Event>>,
     undo: Vec<Undo>,
 }
 
@@ -457,17 +457,16 @@ impl Commit<'_> {
         let (kept, kept_in_all) = (session.events.len(), all.len());
         for NewEvent { turn, label, kind } in events {
             session.events.push(all.len());
-            let event = Event {
+            let event = Arc::new(Event {
                 session: id,
                 sequence: count(session.events.len()),
                 at_ms,
                 turn,
                 label,
                 kind,
-            };
-            self.told.push(event.clone());
-            let position = count(all.len()).saturating_add(1);
-            all.push(StoredEvent { position, event });
+            });
+            self.told.push(Arc::clone(&event));
+            all.push(event);
         }
         self.undo(move |state| {
             state.events.truncate(kept_in_all);
@@ -497,12 +496,13 @@ impl Commit<'_> {
         let key = *self.state.hash_key.get_or_insert_with(random);
         let hash = ContentHash::new(key, tools);
         for place in places {
-            if let Some(stored) = self.state.events.get_mut(place) {
-                let kind = hash.without_content(&stored.event.kind)?;
-                let before = std::mem::replace(&mut stored.event.kind, kind);
+            if let Some(event) = self.state.events.get_mut(place) {
+                let kind = hash.without_content(&event.kind)?;
+                let erased = Arc::new(Event { kind, ..**event });
+                let before = std::mem::replace(event, erased);
                 self.undo(move |state| {
-                    if let Some(stored) = state.events.get_mut(place) {
-                        stored.event.kind = before;
+                    if let Some(event) = state.events.get_mut(place) {
+                        *event = before;
                     }
                 });
             }

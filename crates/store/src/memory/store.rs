@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::ready;
 use std::sync::{Arc, Mutex, PoisonError};
-use tidegate_message::Entry;
+use tidegate_message::{Entry, Event};
 use tidegate_policy::{ApprovalId, EventId, SessionId, SessionName, SourceId, TurnId};
 
 /// A store in memory. Clones share it.
@@ -36,8 +36,8 @@ pub struct MemoryStore {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) sessions: BTreeMap<SessionId, Session>,
-    /// Of all sessions, in the order of recording.
-    pub(super) events: Vec<StoredEvent>,
+    /// Of all sessions, in the order of recording: the event at place n has position n + 1.
+    pub(super) events: Vec<Arc<Event>>,
     /// In the order in which they were asked.
     pub(super) approvals: IndexMap<ApprovalId, ApprovalRecord>,
     pub(super) file_labels: BTreeMap<String, FileLabel>,
@@ -49,6 +49,12 @@ pub(super) struct State {
 }
 
 impl State {
+    /// The event at a place, with its position.
+    fn at(&self, place: usize) -> Option<(&Arc<Event>, u64)> {
+        let position = u64::try_from(place).ok()?.saturating_add(1);
+        Some((self.events.get(place)?, position))
+    }
+
     /// Whose name it is.
     pub(super) fn owner(&self, name: &SessionName) -> Option<SessionId> {
         let mut sessions = self.sessions.iter();
@@ -184,19 +190,21 @@ impl Store for MemoryStore {
             // The event at place n has position n + 1: those after a position begin at that place.
             let after = usize::try_from(filter.after).unwrap_or(usize::MAX);
             let limit = filter.limit.unwrap_or(usize::MAX);
-            let passes = |stored: &&StoredEvent| is_of_kind(stored, filter.kind.as_deref());
+            let kind = filter.kind.as_deref();
             match filter.session {
                 None => {
-                    let later = state.events.get(after..).unwrap_or_default();
-                    later.iter().filter(passes).take(limit).cloned().collect()
+                    let later = (after..state.events.len()).filter_map(|place| state.at(place));
+                    let passing = later.filter(|(event, _)| is_of_kind(event, kind));
+                    passing.take(limit).map(stored).collect()
                 }
                 Some(id) => {
                     let places = state.sessions.get(&id).map(|session| session.events.as_slice());
                     let places = places.unwrap_or_default();
                     let first = places.partition_point(|place| *place < after);
                     let later = places.get(first..).unwrap_or_default().iter();
-                    let stored = later.filter_map(|place| state.events.get(*place));
-                    stored.filter(passes).take(limit).cloned().collect()
+                    let events = later.filter_map(|place| state.at(*place));
+                    let passing = events.filter(|(event, _)| is_of_kind(event, kind));
+                    passing.take(limit).map(stored).collect()
                 }
             }
         })
@@ -206,7 +214,7 @@ impl Store for MemoryStore {
         self.read(|state| {
             let index = usize::try_from(id.sequence.checked_sub(1)?).ok()?;
             let place = state.sessions.get(&id.session)?.events.get(index)?;
-            state.events.get(*place).cloned()
+            state.at(*place).map(stored)
         })
     }
 
@@ -261,10 +269,16 @@ impl Store for MemoryStore {
     }
 }
 
+/// An event with its position.
+fn stored((event, position): (&Arc<Event>, u64)) -> StoredEvent {
+    let event = Event::clone(event);
+    StoredEvent { position, event }
+}
+
 /// Whether an event is of this kind, or of one below it.
-fn is_of_kind(stored: &StoredEvent, kind: Option<&str>) -> bool {
+fn is_of_kind(event: &Event, kind: Option<&str>) -> bool {
     let Some(kind) = kind else { return true };
-    let rest = stored.event.kind.name().strip_prefix(kind);
+    let rest = event.kind.name().strip_prefix(kind);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 

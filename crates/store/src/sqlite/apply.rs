@@ -51,7 +51,7 @@ struct Commit<'a> {
     connection: &'a Connection,
     clock_ms: i64,
     sessions: BTreeMap<SessionId, OpenSession>,
-    events: Vec<Event>,
+    events: Vec<Arc<Event>>,
     erased: bool,
 }
 
@@ -318,14 +318,14 @@ impl Commit<'_> {
                 event.kind.name(),
                 to_json("an event", &event.kind)?,
             ))?;
-            recorded.push(Event {
+            recorded.push(Arc::new(Event {
                 session: id,
                 sequence: session.events,
                 at_ms: session.changed_ms,
                 turn: event.turn,
                 label: event.label,
                 kind: event.kind.clone(),
-            });
+            }));
         }
         self.events.append(&mut recorded);
         Ok(())

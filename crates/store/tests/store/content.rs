@@ -1,6 +1,7 @@
 //! Texts, checkpoints, journal, events and labels: how they are kept and found.
 
 use crate::common::*;
+use std::sync::Arc;
 use tidegate_message::EventKind;
 use tidegate_policy::{CallId, EventId, Label};
 use tidegate_store::*;
@@ -188,7 +189,7 @@ fn a_commit_gives_back_the_events_as_they_are_read_later() {
         );
         let read = run(store.events(EventFilter::default())).unwrap();
         assert!(read.is_sorted_by(|a, b| a.position < b.position));
-        let events: Vec<_> = read.iter().map(|stored| stored.event.clone()).collect();
+        let events: Vec<_> = read.iter().map(|stored| Arc::new(stored.event.clone())).collect();
         assert_eq!(events, committed);
         let id = EventId {
             session: session(1),

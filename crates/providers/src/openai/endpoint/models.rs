@@ -27,11 +27,7 @@ impl Endpoint {
         let mut url = self.config.base_url.clone();
         url.set_path(&format!("{}/models", url.path().trim_end_matches('/')));
         url.set_fragment(None);
-        let mut request = self
-            .client()?
-            .get(url)
-            .timeout(self.config.timeout)
-            .header(ACCEPT, "application/json");
+        let mut request = self.client()?.get(url).header(ACCEPT, "application/json");
         if let Some(key) = &self.config.api_key {
             request = request.header(AUTHORIZATION, self.bearer(key)?);
         }

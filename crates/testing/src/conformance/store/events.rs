@@ -34,7 +34,10 @@ pub(super) async fn are_numbered_without_a_gap(make: Make<'_>) {
         "a commit gives its events, numbered from 1 without a gap in each session"
     );
     let stored = read(store.events(EventFilter::default()).await);
-    let found: Vec<_> = stored.iter().map(|stored| stored.event.clone()).collect();
+    let found: Vec<_> = stored
+        .iter()
+        .map(|stored| Arc::new(stored.event.clone()))
+        .collect();
     assert_eq!(
         found, told,
         "events are read as they were told, in the order of recording"
