@@ -62,7 +62,8 @@ impl Memory {
                 writer: scope.label,
             });
         }
-        self.commit(vec![RecordWrite::DeleteSource(found.key)]).await?;
+        self.commit(vec![RecordWrite::DeleteSource(found.key), RecordWrite::Erase])
+            .await?;
         Ok(Deleted {
             sources: 1,
             label: found.label,
@@ -79,7 +80,7 @@ impl Memory {
             user: user.clone(),
             chat: chat.into(),
         };
-        Ok(match self.commit(vec![purge]).await? {
+        Ok(match self.commit(vec![purge, RecordWrite::Erase]).await? {
             RecordsCommit::Done { counts, .. } => counts.into_iter().sum(),
             RecordsCommit::Conflict { .. } => 0,
         })
