@@ -6,7 +6,7 @@ use tidegate_policy::MemoryId;
 use tidegate_store::{MemoryRecord, MemoryVersion};
 
 /// The longest fact, in characters.
-const LONGEST_FACT: usize = 4_000;
+pub(super) const LONGEST_FACT: usize = 4_000;
 
 /// The longest name of a memory or group, in characters.
 const LONGEST_NAME: usize = 200;

@@ -1,6 +1,6 @@
 //! Writing.
 
-use super::limits::MOST_TAGS;
+use super::limits::{LONGEST_FACT, MOST_TAGS};
 use super::{lifetime_ms, name};
 use crate::embedder::{normalised, scalar_product};
 use crate::index::memory_text;
