@@ -9,10 +9,11 @@ pub(crate) use embedder::{models_folder, off_thread};
 pub(crate) use index::pick as pick_index;
 
 use crate::args::{Global, PeriodArgs};
+use crate::commands::usage::usage;
 use crate::environment;
 use crate::output;
 use std::sync::Arc;
-use tidegate_memory::{Embedder, HashedEmbedder, Memory, Period, Recall, Scope};
+use tidegate_memory::{Embedder, HashedEmbedder, IndexTrouble, Memory, MemoryError, Period, Recall, Scope};
 use tidegate_policy::{Classification, Label, SessionId, UserId};
 use tidegate_runtime::config::{EmbedderChoice, Loaded};
 use tidegate_runtime::{DataFolder, MemoryJobs, Reader, Runtime, RuntimeBuilder};
@@ -224,12 +225,21 @@ pub(crate) async fn stopped(jobs: Option<MemoryJobs>) {
 /// Says that the index is not used, where one is configured.
 fn tell_of_index(memory: &Memory) {
     let (index, in_step) = memory.index();
-    if !in_step {
-        output::aside(&format!(
-            "the index {index} is in use by another process or away: searched exactly from the records meanwhile, and \
-             caught up later (tidegate doctor says more)"
-        ));
+    if in_step {
+        return;
     }
+    let meanwhile = "searched exactly from the records meanwhile";
+    output::aside(&match memory.index_trouble() {
+        Some(IndexTrouble::Damaged) => format!(
+            "the index {index} is damaged: {meanwhile}; nothing is lost, and `tidegate memory reindex` makes it anew"
+        ),
+        Some(IndexTrouble::InUse) => {
+            format!("the index {index} is in use by another process: {meanwhile}, and caught up later")
+        }
+        Some(IndexTrouble::Away) | None => format!(
+            "the index {index} is away or behind: {meanwhile}, and caught up later (tidegate doctor says more)"
+        ),
+    });
 }
 
 /// Says that no model is in use, and how to get one.
@@ -242,7 +252,19 @@ pub(crate) fn tell_of_hashed(owner: &OwnerMemory) {
     }
 }
 
-/// The period that was asked for.
-pub(crate) fn period(args: &PeriodArgs) -> anyhow::Result<Period> {
-    Ok(Period::parse(args.from.as_deref(), args.to.as_deref())?)
+/// The period that was asked for. What is none is a usage error of `command`.
+pub(crate) fn period(command: &str, args: &PeriodArgs) -> Period {
+    let (from, to) = (args.from.as_deref(), args.to.as_deref());
+    match Period::parse(from, to) {
+        Ok(period) => period,
+        Err(MemoryError::Date { what, given, problem }) => {
+            let what = if what == "start_date" { "--from" } else { "--to" };
+            usage(command, &MemoryError::Date { what, given, problem }.to_string())
+        }
+        Err(MemoryError::EmptyPeriod { start, end }) => usage(
+            command,
+            &format!("--to {end} lies before --from {start}; swap them"),
+        ),
+        Err(error) => usage(command, &error.to_string()),
+    }
 }

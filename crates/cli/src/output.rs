@@ -70,6 +70,25 @@ pub(crate) fn line(line: &str) -> anyhow::Result<()> {
     write(&text)
 }
 
+/// Prints a text of several lines below a heading. None of its lines looks like a heading or a mark of ours: those that
+/// would are moved in by a space.
+pub(crate) fn body(body: &str) -> anyhow::Result<()> {
+    let mut text = String::with_capacity(body.len() + 1);
+    for one in printable(body).split('\n') {
+        if one.starts_with(['─', '→', '←']) {
+            text.push(' ');
+        }
+        text.push_str(one);
+        text.push('\n');
+    }
+    write(&text)
+}
+
+/// The text on one line, whatever it holds: it cannot look like another row.
+pub(crate) fn one_line(text: &str) -> String {
+    printable(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
 fn write(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -241,6 +260,14 @@ mod tests {
             assert_eq!(text, expected);
             assert_eq!(serde_json::from_str::<String>(&text).unwrap(), given);
         }
+    }
+
+    #[test]
+    fn no_text_looks_like_another_row() {
+        assert_eq!(
+            one_line("a\nb\tc\r\u{1b}[2Jd ⚠\u{fe0f}"),
+            "a\\nb\\tc\\r\\u{1b}[2Jd ⚠\u{fe0f}"
+        );
     }
 
     #[test]

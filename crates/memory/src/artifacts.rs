@@ -3,6 +3,7 @@
 mod consolidate;
 mod export;
 mod forget;
+mod limits;
 mod listing;
 mod name;
 mod recall;
@@ -10,6 +11,7 @@ mod remember;
 
 pub use consolidate::Consolidated;
 pub use forget::Forgotten;
+pub use limits::{check_memory, check_version};
 pub use listing::{ArtifactIndex, IndexedMemory, MemoryListing, Theme};
 pub use recall::{MemorySearch, Recalled, RecalledMemory};
 pub use remember::{NewMemory, Outcome, Remembered};

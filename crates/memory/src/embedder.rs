@@ -44,6 +44,13 @@ pub trait Embedder: Send + Sync {
         0.5
     }
 
+    /// Up to which cosine two texts may have nothing to do with each other, as chance has it: a memory that shares no
+    /// word with a query and is no nearer to it is not told. Default: none, since models differ; then whatever is
+    /// nearest is told, last.
+    fn noise(&self) -> Option<f32> {
+        None
+    }
+
     /// Embeds texts that are stored. One result for each text, in order; all or nothing.
     ///
     /// # Errors

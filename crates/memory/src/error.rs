@@ -94,6 +94,17 @@ pub enum IndexError {
         /// Its name.
         index: String,
     },
+    /// What it keeps on the disk cannot be read.
+    #[error(
+        "the index {index} is damaged; reads go on from the records, and `tidegate memory reindex` makes it anew from them"
+    )]
+    Damaged {
+        /// Its name.
+        index: String,
+        /// What is wrong.
+        #[source]
+        cause: Cause,
+    },
     /// It was made for vectors of another model.
     #[error(
         "the index {index} was made for the model {found}, and the records have {wanted}; rebuild it with `tidegate memory reindex`"
@@ -162,12 +173,23 @@ pub enum MemoryError {
     },
     /// A text that is longer than it may be.
     #[error(
-        "{what} has {given} characters; write at most {most}, and keep long texts with save_session_context"
+        "{what} has {given} characters; write at most {most}{}",
+        if *.what == "fact" { ", and keep long texts with save_session_context" } else { "" }
     )]
     TooLong {
         /// Which.
         what: &'static str,
         /// Its length.
+        given: usize,
+        /// The most.
+        most: usize,
+    },
+    /// More of them than there may be.
+    #[error("there are {given} {what}; give at most {most}")]
+    TooMany {
+        /// What of.
+        what: &'static str,
+        /// How many were given.
         given: usize,
         /// The most.
         most: usize,

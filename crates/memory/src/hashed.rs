@@ -15,6 +15,10 @@ const DIMENSION: usize = 512;
 /// Texts are cut no shorter than for real models, so that the chunks fit when one is chosen later.
 const MOST_TOKENS: usize = 256;
 
+/// Two standard deviations of the cosine of texts without a feature in common, whose hashes meet by chance:
+/// 2 / sqrt([`DIMENSION`]). A misspelt word shares enough of its letters to be above it.
+const NOISE: f32 = 0.088;
+
 /// Hashed word and character n-grams: no model, deterministic, instant. It knows words that look alike, and no
 /// meaning: it makes everything work offline at once, until a real model is there.
 #[derive(Clone, Debug)]
@@ -99,6 +103,10 @@ impl Embedder for HashedEmbedder {
 
     fn count_tokens(&self, text: &str) -> usize {
         estimated_tokens(text)
+    }
+
+    fn noise(&self) -> Option<f32> {
+        Some(NOISE)
     }
 
     fn dense_share(&self) -> f32 {

@@ -77,10 +77,11 @@ use blocking::off_thread;
 
 pub use artifacts::{
     ArtifactIndex, Consolidated, Forgotten, IndexedMemory, MemoryListing, MemorySearch, NewMemory, Outcome,
-    Recalled, RecalledMemory, Remembered, Theme,
+    Recalled, RecalledMemory, Remembered, Theme, check_memory, check_version,
 };
 pub use auxiliary::{Auxiliary, Distilled};
-pub(crate) use bounds::bounds;
+pub use bounds::LONGEST_SOURCE_ID;
+pub(crate) use bounds::{bounds, check_source_id};
 pub use chunk::{Piece, pieces};
 pub use dates::Period;
 pub use embedder::{EmbedWork, Embedder, Embedding, check_embeddings};
@@ -89,8 +90,8 @@ pub use extraction::{Extraction, Said, Speaker, said_in};
 pub use hashed::{HashedEmbedder, estimated_tokens};
 pub use ids::memory_point_id;
 pub use index::{
-    ExactIndex, IndexChange, IndexFilter, IndexHit, IndexPoint, IndexSearch, Leg, PointPayload, VectorIndex,
-    lexical_vector,
+    ExactIndex, IndexChange, IndexFilter, IndexHit, IndexPoint, IndexSearch, IndexTrouble, Leg, PointPayload,
+    VectorIndex, lexical_vector,
 };
 pub use ingestion::{
     FileText, Ingested, LARGEST_FILE, NewResource, READABLE, ReadResource, ResourceKind, ResourceListing,

@@ -1,6 +1,6 @@
 //! The handle.
 
-use crate::index::{Follower, VectorIndex, with_words};
+use crate::index::{Follower, IndexTrouble, VectorIndex, with_words};
 use crate::{
     Auxiliary, EmbedWork, Embedder, EmbedderError, Embedding, MemoryError, MemorySettings, check_embeddings,
 };
@@ -138,6 +138,11 @@ impl Memory {
     /// The name of the index, and whether it is there and has everything. Where it is not, searches are exact.
     pub fn index(&self) -> (&str, bool) {
         (self.inner.follower.index_name(), self.inner.follower.is_in_step())
+    }
+
+    /// Why the index is not used; none if it is, or everything is searched exactly.
+    pub fn index_trouble(&self) -> Option<IndexTrouble> {
+        self.inner.follower.trouble()
     }
 
     /// How much there is, of all users and labels. For the owner alone.

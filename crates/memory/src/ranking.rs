@@ -35,6 +35,12 @@ impl LegScores {
         ids
     }
 
+    /// Whether this one shares no word with the query, and is no nearer to it than chance has it.
+    pub(crate) fn is_noise(&self, id: PointId, noise: f32) -> bool {
+        let of = |scores: &Scores| scores.get(&id).copied().unwrap_or(0.0);
+        of(&self.lexical) <= 0.0 && of(&self.sparse) <= 0.0 && of(&self.dense) <= noise
+    }
+
     /// One score for each, from 0 to 1, by normalised weighted sum.
     pub(crate) fn fused(self, dense_share: f32) -> Scores {
         let words = 1.0 - dense_share;

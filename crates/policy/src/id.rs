@@ -12,11 +12,20 @@ use std::sync::Arc;
 
 /// A text that is no id of the wanted kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{given:?} is not a {what}: {expected}")]
+#[error("{given:?} is not {} {what}: {expected}", article(.what))]
 pub struct IdError {
     what: &'static str,
     given: String,
     expected: &'static str,
+}
+
+/// The indefinite article of a kind of id.
+fn article(what: &str) -> &'static str {
+    if what.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
+    }
 }
 
 impl IdError {

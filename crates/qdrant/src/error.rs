@@ -135,9 +135,12 @@ pub enum QdrantError {
 impl QdrantError {
     /// As the error of the index `index`.
     pub(crate) fn of(self, index: &str) -> IndexError {
-        IndexError::Failed {
-            index: index.to_owned(),
-            cause: Box::new(self),
+        let (index, is_damaged) = (index.to_owned(), matches!(self, Self::Damaged { .. }));
+        let cause = Box::new(self);
+        if is_damaged {
+            IndexError::Damaged { index, cause }
+        } else {
+            IndexError::Failed { index, cause }
         }
     }
 }

@@ -41,6 +41,15 @@ fn a_changed_file_takes_effect_with_the_next_message_and_a_bad_one_is_refused() 
     home.configure(&two_models("t:m", 240));
     say("four", &["as changed"]);
 
+    home.configure(&two_models("t:m", 7));
+    let told = say("again", &["\"command\":\"configuration\"", "as changed"]);
+    assert!(
+        told[0].contains("\"restart\":[\"providers.s.timeout_s\"]"),
+        "{told:?}"
+    );
+    home.configure(&two_models("t:m", 240));
+    say("and again", &["as changed"]);
+
     // A provider that is new cannot be used yet, and is told of by name.
     home.configure(&format!(
         "{}[providers.new]\nkind = \"scripted\"\nscenario = \"other.toml\"\n",
@@ -54,7 +63,7 @@ fn a_changed_file_takes_effect_with_the_next_message_and_a_bad_one_is_refused() 
     drop(input);
     assert_eq!(running.code(), Some(0));
     let shown = home.json(["sessions", "show", "a", "--json"]);
-    assert_eq!(shown["turns"], 5, "it is the same session");
+    assert_eq!(shown["turns"], 7, "it is the same session");
 }
 
 #[test]

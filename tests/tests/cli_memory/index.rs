@@ -58,6 +58,24 @@ fn an_index_that_is_lost_is_built_anew_from_the_records() {
 }
 
 #[test]
+fn a_damaged_index_is_told_as_such_and_reads_go_on_from_the_records() {
+    let home = remembering(&[("ferry", "PUBLIC", "The early ferry it is.")]);
+    home.write("data/memory-index/position.json", "{torn");
+    for arguments in [&["memory", "search", "ferry"][..], &["memory", "index"]] {
+        let ended = crate::harness::ended(home.command(arguments)).code(0).says([
+            "is damaged",
+            "nothing is lost",
+            "tidegate memory reindex",
+        ]);
+        assert!(!ended.err.contains("in use"), "{}", ended.err);
+        assert!(ended.out.contains("The early ferry it is."), "{}", ended.out);
+    }
+    home.run(["memory", "reindex"]).code(0);
+    let ended = home.run(["memory", "search", "ferry"]).code(0);
+    assert!(!ended.err.contains("damaged"), "{}", ended.err);
+}
+
+#[test]
 fn each_kind_of_index_finds_the_same_and_one_that_is_away_is_no_fault() {
     let home = remembering(&[("ferry", "PUBLIC", "The early ferry it is.")]);
     let before = home.read("config/tidegate/tidegate.toml");

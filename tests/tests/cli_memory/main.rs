@@ -9,6 +9,7 @@
 )]
 
 mod everyday;
+mod forgotten;
 #[expect(dead_code, reason = "shared with the tests of the other commands")]
 #[path = "../cli/harness.rs"]
 mod harness;

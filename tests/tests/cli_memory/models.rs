@@ -246,6 +246,34 @@ fn an_evaluation_reports_by_category_and_touches_nothing() {
     assert_eq!(home.json(["memory", "stats", "--json"])["chunks"], 0);
     home.write("project/bad.jsonl", "{\"type\":\"turn\"}\n");
     home.run(["eval", "memory", "bad.jsonl"]).code(1).says(["line 1"]);
+    let begun = "{\"type\":\"conversation\",\"id\":\"c\",\"speakers\":[]}\n";
+    let turn = "{\"type\":\"turn\",\"conversation\":\"c\",\"id\":\"t\",\"session\":1,\"time\":\"2026-01-01T12:00:00\",\
+                \"speaker\":\"Ann\",\"text\":\"Hello.\"}\n";
+    for (text, says) in [
+        (
+            String::new(),
+            "line 1 of the evaluation file: the file ends here, and there is no question",
+        ),
+        (
+            begun.to_owned() + turn,
+            "line 2 of the evaluation file: the file ends here",
+        ),
+        (
+            begun.to_owned() + turn + turn,
+            "line 3 of the evaluation file: turn \"t\" is there twice",
+        ),
+        (
+            begun.replace("\"c\"", "\" \""),
+            "line 1 of the evaluation file: its id is empty",
+        ),
+        (
+            begun.to_owned() + "\n{no json}\n",
+            "line 3 of the evaluation file: key must be a string (column 2)",
+        ),
+    ] {
+        home.write("project/bad.jsonl", &text);
+        home.run(["eval", "memory", "bad.jsonl"]).code(1).says([says]);
+    }
     home.run(["eval", "memory", "none.jsonl"])
         .code(1)
         .says(["cannot read none.jsonl"]);

@@ -39,6 +39,67 @@ fn what_is_exported_is_imported_as_it_was() {
 }
 
 #[test]
+fn what_a_memory_said_before_goes_along() {
+    let home = remembering(&[
+        ("ferry", "PUBLIC", "The early ferry it is."),
+        ("ferry", "PUBLIC", "The late ferry it is."),
+        ("ferry", "PUBLIC", "No ferry it is."),
+    ]);
+    let exported = home.run(["memory", "export"]).code(0).out;
+    let line: serde_json::Value = serde_json::from_str(exported.trim()).unwrap();
+    let facts: Vec<&str> = line["history"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|version| version["fact"].as_str().unwrap())
+        .collect();
+    assert_eq!(facts, ["The early ferry it is.", "The late ferry it is."]);
+    let other = remembering(&[]);
+    other.write("project/memories.jsonl", &exported);
+    for _ in 0..2 {
+        other.run(["memory", "import", "memories.jsonl"]).code(0);
+        assert_eq!(other.run(["memory", "export"]).code(0).out, exported);
+    }
+    // What it replaces is history, too, and nothing is there twice.
+    other
+        .run([
+            "memory",
+            "add",
+            "Two ferries.",
+            "--id",
+            "ferry",
+            "--artifact",
+            "rules",
+        ])
+        .code(0);
+    other.run(["memory", "import", "memories.jsonl"]).code(0);
+    let line = other.run(["memory", "export"]).code(0).json();
+    assert_eq!(line["fact"], "No ferry it is.");
+    let facts: Vec<&str> = line["history"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|version| version["fact"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        facts,
+        [
+            "The early ferry it is.",
+            "The late ferry it is.",
+            "No ferry it is.",
+            "Two ferries."
+        ]
+    );
+    let long = exported.replace("The early ferry", &"x".repeat(4_001));
+    other.write("project/long.jsonl", long);
+    other.run(["memory", "import", "long.jsonl"]).code(1).says([
+        "line 1",
+        "what it said before",
+        "fact has 4",
+    ]);
+}
+
+#[test]
 fn an_import_lowers_no_label() {
     let home = remembering(&[("gold", "CONFIDENTIAL", "The ferry carries gold.")]);
     let exported = home.run(["memory", "export"]).code(0).out;
@@ -95,9 +156,17 @@ fn what_is_no_export_is_refused_whole() {
         (line.replace("\"label\"", "\"lable\""), "lable"),
         (
             line.replace("\"importance\":3", "\"importance\":9"),
-            "write 1 to 5",
+            "write a whole number from 1 to 5",
         ),
-        (line.replace("One.", " "), "its fact is empty"),
+        (line.replace("One.", " "), "fact is empty"),
+        (
+            line.replace("One.", &"x".repeat(4_001)),
+            "fact has 4001 characters; write at most 4000",
+        ),
+        (
+            line.replace("\"tags\":[]", &format!("\"tags\":[{:?}]", "x".repeat(101))),
+            "tag has 101 characters; write at most 100",
+        ),
     ] {
         home.write("project/bad.jsonl", &content);
         home.run(["memory", "import", "bad.jsonl"]).code(1).says([says]);

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use tidegate_memory::Mode;
+use tidegate_memory::{LONGEST_SOURCE_ID, Mode};
 use tidegate_policy::{Classification, MemoryId, SessionName, SourceId};
 
 #[derive(Debug, Subcommand)]
@@ -300,5 +300,9 @@ fn memory_id(text: &str) -> Result<MemoryId, &'static str> {
 }
 
 fn source_id(text: &str) -> Result<SourceId, &'static str> {
-    said(text).map(SourceId::new)
+    let text = said(text)?;
+    if text.chars().count() > LONGEST_SOURCE_ID {
+        return Err("it has more than 200 characters; write a shorter one");
+    }
+    Ok(SourceId::new(text))
 }

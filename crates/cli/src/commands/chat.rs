@@ -351,7 +351,11 @@ impl Chat<'_> {
         match runtime.session(request.clone()).await {
             Ok(session) => {
                 self.runtime = runtime;
-                if !self.global.json {
+                if self.global.json {
+                    if !restart.is_empty() {
+                        output::json(&serde_json::json!({ "command": "configuration", "restart": restart }))?;
+                    }
+                } else {
                     output::aside("(the configuration has changed and is in effect now)");
                     if !restart.is_empty() {
                         output::tell(&format!("  as before until a restart: {}", restart.join(", ")));

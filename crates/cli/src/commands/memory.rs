@@ -93,20 +93,18 @@ async fn forget(global: &Global, memory_id: &MemoryId) -> anyhow::Result<()> {
     let owner = memory::open(global).await?;
     let scope = owner.scope(tidegate_policy::Classification::Public);
     let forgotten = owner.memory.forget(&scope, memory_id).await?;
+    let name = escaped(memory_id.as_str());
+    anyhow::ensure!(
+        forgotten.existed(),
+        "there is no memory {name}; `tidegate memory index` lists those there are"
+    );
     owner.memory.flush().await?;
     if global.json {
         return output::json(&serde_json::json!({
             "memory_id": memory_id,
-            "existed": forgotten.existed(),
             "deleted": forgotten.deleted,
             "kept": forgotten.kept,
         }));
-    }
-    let name = escaped(memory_id.as_str());
-    if !forgotten.existed() {
-        return output::line(&format!(
-            "there is no memory {name}; tidegate memory index lists them"
-        ));
     }
     let labels: Vec<String> = forgotten.deleted.iter().map(Label::to_string).collect();
     output::line(&format!("forgotten: {name} · {}", labels.join(" · ")))

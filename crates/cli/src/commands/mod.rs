@@ -21,7 +21,7 @@ pub(crate) mod sessions;
 mod time;
 pub(crate) mod tokens;
 mod tour;
-mod usage;
+pub(crate) mod usage;
 mod words;
 
 use time::{local_time, time};

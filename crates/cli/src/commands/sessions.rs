@@ -304,13 +304,13 @@ pub(super) fn print_entry(entry: &Entry) -> anyhow::Result<()> {
                 Author::Summary => "summary",
             };
             output::line(&format!("── {seq} {who} · {}", entry.label))?;
-            output::line(joined_text(&message.content).trim_end())?;
+            output::body(joined_text(&message.content).trim_end())?;
         }
         Body::Assistant(message) => {
             output::line(&format!("── {seq} {} · {}", message.model, entry.label))?;
             for part in &message.parts {
                 match part {
-                    AssistantPart::Text { text } => output::line(text.trim_end())?,
+                    AssistantPart::Text { text } => output::body(text.trim_end())?,
                     AssistantPart::Reasoning { .. } => {}
                     AssistantPart::Call(call) => {
                         output::line(&format!("→ {}  [{}]", summary(call), call.id))?
@@ -328,7 +328,7 @@ pub(super) fn print_entry(entry: &Entry) -> anyhow::Result<()> {
                     result.call
                 ))?;
                 let text = joined_text(&result.content);
-                output::line(match text.trim_end() {
+                output::body(match text.trim_end() {
                     "" => "(empty result)",
                     text => text,
                 })?;

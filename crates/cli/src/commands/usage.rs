@@ -4,7 +4,7 @@ use crate::args::CommandLine;
 use clap::CommandFactory as _;
 
 /// Ends the program with a usage error of this command, told as the argument parser tells its own: exit code 2.
-pub(super) fn usage(command: &str, message: &str) -> ! {
+pub(crate) fn usage(command: &str, message: &str) -> ! {
     let mut program = CommandLine::command();
     program.build();
     let kind = clap::error::ErrorKind::ValueValidation;

@@ -25,7 +25,7 @@ impl Forgotten {
 
 impl Memory {
     /// Deletes the memories of that name that the scope may see and into whose label it may write, with their history and
-    /// with what was made one in them, for good. One that may not be seen is not touched, and nothing tells of it.
+    /// with what was made one in them, for good: records that are files hold no byte of them afterwards. One that may not be seen is not touched, and nothing tells of it.
     ///
     /// # Errors
     /// [`MemoryError::WriteDown`] if there are some and none may be deleted from here; those of the records.
@@ -47,7 +47,8 @@ impl Memory {
             |memories: &[MemoryRecord]| memories.iter().map(|memory| memory.label).collect::<Vec<_>>();
         let (deleted, kept) = (labels(&own), labels(&kept));
         if !own.is_empty() {
-            let writes = self.with_parts(scope, own).await?;
+            let mut writes = self.with_parts(scope, own).await?;
+            writes.push(RecordWrite::Erase);
             self.commit(writes).await?;
         }
         let label = Label::join_all(deleted.iter().chain(&kept).copied());

@@ -6,7 +6,7 @@ use crate::memory::{WordsAlone, never};
 use crate::settings::Scope;
 use crate::text::{Saying, Stems};
 use crate::{Embedding, Memory, MemoryError, Period};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tidegate_policy::{Integrity, Label};
 use tidegate_store::{
@@ -211,8 +211,18 @@ impl Memory {
                 Some(_) if self.inner.settings.mode.has_words() => self.inner.embedder.dense_share(),
                 Some(_) => 1.0,
             };
+            let noise = match embedding {
+                Some(_) if self.inner.settings.mode.has_words() => self.inner.embedder.noise(),
+                _ => None,
+            };
+            let told: BTreeSet<PointId> = scores
+                .ids()
+                .into_iter()
+                .filter(|id| noise.is_none_or(|noise| !scores.is_noise(*id, noise)))
+                .collect();
             let fused = scores.fused(share).into_iter();
             fused
+                .filter(|(id, _)| told.contains(id))
                 .map(|(id, score)| (id, FLOOR + (1.0 - FLOOR) * score))
                 .collect()
         };

@@ -1,5 +1,6 @@
 //! Writing.
 
+use super::limits::{LONGEST_FACT, MOST_TAGS};
 use super::{lifetime_ms, name};
 use crate::embedder::{normalised, scalar_product};
 use crate::index::memory_text;
@@ -19,12 +20,6 @@ const SAME: f32 = 0.95;
 
 /// Facts whose vectors are nearer than this may be made one by a model.
 const ALIKE: f32 = 0.85;
-
-/// The longest fact, in characters.
-const LONGEST_FACT: usize = 4_000;
-
-/// The longest name of a memory or group, in characters.
-const LONGEST_NAME: usize = 200;
 
 /// How often a write is tried that others are faster than.
 const ATTEMPTS: u32 = 32;
@@ -102,7 +97,7 @@ impl Memory {
         new: NewMemory,
         cancel: &Arc<dyn Cancel>,
     ) -> Result<Remembered, MemoryError> {
-        check(&new)?;
+        new.check()?;
         let given = new.memory_id.is_some();
         let (memory_id, new) = self.named(scope, new).await;
         let text = memory_text(&new.fact, &new.tags);
@@ -420,39 +415,9 @@ fn says_the_same(merged: &str, facts: &[String]) -> bool {
     parts.iter().all(|part| part.is_kept_in(&made)) && made.adds_no_number(&parts)
 }
 
-fn check(new: &NewMemory) -> Result<(), MemoryError> {
-    let texts = [
-        ("fact", Some(new.fact.as_str()), LONGEST_FACT),
-        ("artifact_name", Some(new.artifact_name.as_str()), LONGEST_NAME),
-        (
-            "memory_id",
-            new.memory_id.as_ref().map(MemoryId::as_str),
-            LONGEST_NAME,
-        ),
-    ];
-    for (what, text, most) in texts {
-        let Some(text) = text else { continue };
-        if text.trim().is_empty() {
-            return Err(MemoryError::Empty { what });
-        }
-        let given = text.chars().count();
-        if given > most {
-            return Err(MemoryError::TooLong { what, given, most });
-        }
-    }
-    if !(1..=5).contains(&new.importance) {
-        return Err(MemoryError::OutOfBounds {
-            what: "importance",
-            given: new.importance.into(),
-            least: 1,
-            most: 5,
-        });
-    }
-    Ok(())
-}
-
 fn union(left: &[String], right: &[String]) -> Vec<String> {
     let mut all = left.to_vec();
     all.extend(right.iter().filter(|tag| !left.contains(tag)).cloned());
+    all.truncate(MOST_TAGS);
     all
 }

@@ -61,10 +61,11 @@ enum Line {
 /// Reads the conversations of a file.
 ///
 /// # Errors
-/// [`MemoryError::Evaluation`] for the first line that is not of the format, belongs to no conversation, or names a
-/// turn that is not there.
+/// [`MemoryError::Evaluation`] for the first line that is not of the format, has an empty field, belongs to no
+/// conversation, names a turn that is not there, or is there twice; and for a file without a question.
 pub fn read_conversations(file: impl BufRead) -> Result<Vec<Conversation>, MemoryError> {
     let mut conversations: Vec<Conversation> = Vec::new();
+    let mut last = 1;
     let mut by_id: BTreeMap<String, usize> = BTreeMap::new();
     for (index, line) in file.lines().enumerate() {
         let number = index + 1;
@@ -76,12 +77,19 @@ pub fn read_conversations(file: impl BufRead) -> Result<Vec<Conversation>, Memor
         if line.trim().is_empty() {
             continue;
         }
-        let line: Line = serde_json::from_str(&line).map_err(|error| problem(error.to_string()))?;
+        let line: Line = serde_json::from_str(&line).map_err(|error| problem(without_line(&error)))?;
+        if let Some(what) = blank(&line) {
+            return Err(problem(format!("its {what} is empty")));
+        }
+        last = number;
         match line {
-            Line::Turn(turn) => of(&mut conversations, &by_id, &turn.conversation)
-                .map_err(problem)?
-                .turns
-                .push(turn),
+            Line::Turn(turn) => {
+                let conversation = of(&mut conversations, &by_id, &turn.conversation).map_err(problem)?;
+                if conversation.turns.iter().any(|known| known.id == turn.id) {
+                    return Err(problem(format!("turn {:?} is there twice", turn.id)));
+                }
+                conversation.turns.push(turn);
+            }
             Line::Question(question) => {
                 let conversation = of(&mut conversations, &by_id, &question.conversation).map_err(problem)?;
                 if question.evidence.is_empty() {
@@ -106,7 +114,43 @@ pub fn read_conversations(file: impl BufRead) -> Result<Vec<Conversation>, Memor
             }
         }
     }
+    if conversations
+        .iter()
+        .all(|conversation| conversation.questions.is_empty())
+    {
+        return Err(MemoryError::Evaluation {
+            line: last,
+            problem: "the file ends here, and there is no question in it, so there is nothing to measure"
+                .into(),
+        });
+    }
     Ok(conversations)
+}
+
+/// What is wrong with a line; its number is told already.
+fn without_line(error: &serde_json::Error) -> String {
+    let told = error.to_string();
+    match told.rsplit_once(" at line ") {
+        Some((what, _)) => format!("{what} (column {})", error.column()),
+        None => told,
+    }
+}
+
+/// A field of the line that says nothing and should.
+fn blank(line: &Line) -> Option<&'static str> {
+    let fields = match line {
+        Line::Conversation { id, .. } => vec![("id", id)],
+        Line::Turn(turn) => vec![("conversation", &turn.conversation), ("id", &turn.id)],
+        Line::Question(question) => vec![
+            ("conversation", &question.conversation),
+            ("category", &question.category),
+            ("text", &question.text),
+        ],
+    };
+    let mut fields = fields.into_iter();
+    fields
+        .find(|(_, text)| text.trim().is_empty())
+        .map(|(name, _)| name)
 }
 
 fn of<'a>(

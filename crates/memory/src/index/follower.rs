@@ -3,9 +3,10 @@
 use super::contract::{IndexChange, VectorIndex};
 use super::point::{IndexFilter, IndexPoint, WORDS_FORM};
 use super::table::Table;
+use super::trouble::IndexTrouble;
 use crate::MemoryError;
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tidegate_policy::{Classification, Label};
 use tidegate_store::{
@@ -28,6 +29,8 @@ pub(crate) struct Follower {
     pub(super) index: Option<Arc<dyn VectorIndex>>,
     pub(super) model: ModelRecord,
     pub(super) state: Arc<RwLock<State>>,
+    /// Why the index is not used, since it last failed.
+    trouble: Mutex<Option<IndexTrouble>>,
     /// One task follows at a time.
     pub(super) following: tokio::sync::Mutex<()>,
 }
@@ -81,6 +84,7 @@ impl Follower {
             index,
             model,
             state: Arc::new(RwLock::new(state)),
+            trouble: Mutex::new(None),
             following: tokio::sync::Mutex::new(()),
         }
     }
@@ -238,11 +242,25 @@ impl Follower {
     }
 
     pub(super) fn is_away(&self, error: &crate::IndexError) {
-        tracing::warn!(%error, "the index is away; reads go on from the records");
+        let trouble = IndexTrouble::of(error);
+        // Told once: it is tried again and again.
+        if self.set_trouble(Some(trouble)) != Some(trouble) {
+            tracing::warn!(%error, "the index is not used; reads go on from the records");
+        }
         self.write(|state| {
             state.is_open = false;
             state.again = Instant::now().checked_add(PAUSE);
         });
+    }
+
+    fn set_trouble(&self, trouble: Option<IndexTrouble>) -> Option<IndexTrouble> {
+        let mut place = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *place, trouble)
+    }
+
+    /// Why the index is not used; none if it is, or there is none.
+    pub(crate) fn trouble(&self) -> Option<IndexTrouble> {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens the index if it is not, and its time has come.
@@ -262,6 +280,7 @@ impl Follower {
                     tracing::warn!(%error, "the records cannot be read for the index");
                     return;
                 }
+                self.set_trouble(None);
                 self.write(|state| {
                     state.is_open = true;
                     state.again = None;
@@ -313,6 +332,7 @@ impl Follower {
         if let Some(index) = &self.index {
             let _alone = self.following.lock().await;
             index.reset(&self.model).await?;
+            self.set_trouble(None);
             self.write(|state| {
                 state.indexed = 0;
                 state.is_open = true;

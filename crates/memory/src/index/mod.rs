@@ -10,6 +10,7 @@ mod matrix;
 mod point;
 mod question;
 mod table;
+mod trouble;
 
 pub use contract::{IndexChange, IndexHit, IndexSearch, Leg, VectorIndex};
 pub use exact::ExactIndex;
@@ -18,3 +19,4 @@ pub use point::{IndexFilter, IndexPoint, PointPayload, lexical_vector};
 pub(crate) use point::{chunk_text, memory_text, with_words};
 pub(crate) use question::Question;
 pub(crate) use table::{Source, Stand, Standing};
+pub use trouble::IndexTrouble;

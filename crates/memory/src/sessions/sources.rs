@@ -73,8 +73,7 @@ impl Memory {
         }
         let labels = |keys: &[SourceKey]| keys.iter().map(|key| key.label).collect::<Vec<_>>();
         let (deleted, kept) = (labels(&own), labels(&kept));
-        self.commit(own.into_iter().map(RecordWrite::DeleteSource).collect())
-            .await?;
+        self.commit(erased(own)).await?;
         let label = Label::join_all(deleted.iter().chain(&kept).copied());
         Ok(Deleted { deleted, kept, label })
     }
@@ -100,8 +99,7 @@ impl Memory {
             .filter(|key| visible.contains(&key.label) && scope.label.is_within(key.label))
             .collect();
         let count = keys.len();
-        self.commit(keys.into_iter().map(RecordWrite::DeleteSource).collect())
-            .await?;
+        self.commit(erased(keys)).await?;
         Ok(count)
     }
 
@@ -115,7 +113,7 @@ impl Memory {
             user: user.clone(),
             chat: chat.into(),
         };
-        Ok(match self.commit(vec![purge]).await? {
+        Ok(match self.commit(vec![purge, RecordWrite::Erase]).await? {
             RecordsCommit::Done { counts, .. } => counts.into_iter().sum(),
             RecordsCommit::Conflict { .. } => 0,
         })
@@ -162,4 +160,10 @@ impl Memory {
         }
         Ok(keys)
     }
+}
+
+/// Deletes the sources so that no byte of them is left.
+fn erased(keys: impl IntoIterator<Item = SourceKey>) -> Vec<RecordWrite> {
+    let deletes = keys.into_iter().map(RecordWrite::DeleteSource);
+    deletes.chain([RecordWrite::Erase]).collect()
 }

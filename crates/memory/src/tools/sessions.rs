@@ -54,6 +54,7 @@ pub(super) fn save(memory: &Memory, owner: &Arc<dyn SessionOwner>) -> Arc<dyn To
             let scope = scope(&owner, &context).await?;
             let source = SourceId::from(arguments.source_id.trim());
             let work = EmbedWork::until(Arc::clone(&context.cancel));
+            crate::check_source_id(&source).map_err(failed)?;
             let text = Passages::Text(arguments.text);
             let saved = memory
                 .save_session_context(&scope, &source, text, work)

@@ -587,6 +587,7 @@ async fn what_was_exported_can_be_imported_elsewhere_twice() {
     let memory = hashed().open().await.unwrap();
     remember(&memory, &ada(), named("drink", "Ada drinks tea")).await;
     let exported = memory.export(&"ada".into()).await.unwrap();
+    let exported: Vec<_> = exported.into_iter().map(|memory| (memory, Vec::new())).collect();
     let other = hashed().open().await.unwrap();
     assert_eq!(other.import(exported.clone()).await.unwrap(), 1);
     assert_eq!(other.import(exported).await.unwrap(), 0);

@@ -137,6 +137,8 @@ impl State {
             }
             // What is in memory is not opened again.
             RecordWrite::KeepWords { .. } => Ok(0),
+            // Nothing was on a disk.
+            RecordWrite::Erase => Ok(0),
             RecordWrite::SetModel(model) => Ok(self.set_model(model)),
             RecordWrite::SetMark { name, value } => {
                 self.marks.insert(name, value);

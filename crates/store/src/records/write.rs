@@ -106,6 +106,10 @@ pub enum RecordWrite {
     /// Makes this the model of the records: items take the vectors that were staged for it, those without have none,
     /// and the vectors of other models go. Every item counts as changed.
     SetModel(ModelRecord),
+    /// Overwrites on the disk what the writes before it in this commit have deleted, before the commit is answered: no
+    /// byte of it is in any file then. While another process still reads an older state it is done later, at the latest
+    /// by the next program that opens the records. The file is written anew, which takes its time with its size.
+    Erase,
     /// Remembers a number under a name: the position of an index, the time of a job.
     SetMark {
         /// The name.

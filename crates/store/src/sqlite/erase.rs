@@ -49,6 +49,11 @@ pub(crate) fn erase(connection: &Connection, session: &mut OpenSession) -> Resul
         "a taint",
         &Taint::new(taint(session.taint.as_deref()).label()),
     )?);
+    mark(connection)
+}
+
+/// Marks the file as one that may still hold bytes of what was erased.
+pub(crate) fn mark(connection: &Connection) -> Result<(), Failure> {
     connection.execute(
         "INSERT OR REPLACE INTO meta (name, value) VALUES ('erased', 1)",
         [],

@@ -27,7 +27,11 @@ impl<E: Into<Failure>> From<E> for Stop {
 pub(crate) fn apply(connection: &Connection, writes: &[RecordWrite]) -> Result<RecordsCommit, Failure> {
     let mut counts = Vec::with_capacity(writes.len());
     for write in writes {
-        match one(connection, write) {
+        let done = match write {
+            RecordWrite::Erase => erase(connection, &counts),
+            write => one(connection, write),
+        };
+        match done {
             Ok(count) => counts.push(count),
             Err(Stop::Conflict(id)) => return Ok(RecordsCommit::Conflict { id }),
             Err(Stop::Failure(failure)) => return Err(failure),
@@ -96,6 +100,7 @@ fn one(connection: &Connection, write: &RecordWrite) -> Result<usize, Stop> {
             )?;
             Ok(memories.saturating_add(chunks))
         }
+        RecordWrite::Erase => Ok(0),
         RecordWrite::SetMark { name, value } => {
             let value = i64::try_from(*value).unwrap_or(i64::MAX);
             connection.execute(
@@ -105,6 +110,14 @@ fn one(connection: &Connection, write: &RecordWrite) -> Result<usize, Stop> {
             Ok(1)
         }
     }
+}
+
+/// Marks the file as one in which bytes are left of what was deleted, if anything was.
+fn erase(connection: &Connection, counts: &[usize]) -> Result<usize, Stop> {
+    if counts.iter().any(|count| *count > 0) {
+        super::erase::mark(connection)?;
+    }
+    Ok(0)
 }
 
 /// Numbers a change.

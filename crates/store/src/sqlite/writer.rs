@@ -163,12 +163,19 @@ impl Writer {
 
     /// The same for commits of memory records.
     fn commit_records(&mut self, group: &[Vec<RecordWrite>]) -> Vec<Result<RecordsCommit, StoreError>> {
-        self.commit_group(group, &mut |connection, writes: &Vec<RecordWrite>| {
+        let results = self.commit_group(group, &mut |connection, writes: &Vec<RecordWrite>| {
             Ok(match memory_apply::apply(connection, writes)? {
                 done @ RecordsCommit::Done { .. } => Done::Kept(done),
                 conflict @ RecordsCommit::Conflict { .. } => Done::TakenBack(conflict),
             })
-        })
+        });
+        let mut writes = group.iter().flatten();
+        if writes.any(|write| matches!(write, RecordWrite::Erase))
+            && !matches!(erasures(&self.connection), Ok(None))
+        {
+            self.overwrite(OVERWRITE_PATIENCE);
+        }
+        results
     }
 
     fn commit_group<W, T>(&mut self, group: &[W], apply: &mut Apply<'_, W, T>) -> Vec<Result<T, StoreError>> {

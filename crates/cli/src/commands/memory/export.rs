@@ -11,7 +11,14 @@ pub(super) async fn run(global: &Global, args: MemoryExportArgs) -> anyhow::Resu
     let owner = memory::open(global).await?;
     let mut memories = owner.memory.export(&owner.user).await?;
     memories.retain(|memory| memory.label.can_flow_to(owner.clearance));
-    let lines = memories.iter().map(MemoryLine::from);
+    let mut lines = Vec::with_capacity(memories.len());
+    for memory in &memories {
+        let earlier = match memory.version {
+            1 => Vec::new(),
+            _ => owner.memory.earlier(memory).await?,
+        };
+        lines.push(MemoryLine::new(memory, earlier));
+    }
     let Some(path) = args.output else {
         for line in lines {
             output::json(&line)?;

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use std::io::{self, Read as _};
 use std::path::Path;
 use tidegate_policy::{Integrity, Label, escaped};
-use tidegate_store::MemoryRecord;
+use tidegate_store::{MemoryRecord, MemoryVersion};
 
 /// Memories that are written between two looks at the progress.
 const BATCH: usize = 16;
@@ -39,7 +39,7 @@ pub(super) async fn run(global: &Global, args: &MemoryImportArgs) -> anyhow::Res
     let (mut written, mut done) = (0, 0);
     let mut left = memories.into_iter();
     loop {
-        let batch: Vec<MemoryRecord> = left.by_ref().take(BATCH).collect();
+        let batch: Vec<(MemoryRecord, Vec<MemoryVersion>)> = left.by_ref().take(BATCH).collect();
         if batch.is_empty() {
             break;
         }
@@ -81,8 +81,8 @@ fn accepted(
     args: &MemoryImportArgs,
     line: &str,
     there: &[MemoryRecord],
-) -> anyhow::Result<MemoryRecord> {
-    let mut memory = MemoryLine::read(line)?.into_record(&owner.user);
+) -> anyhow::Result<(MemoryRecord, Vec<MemoryVersion>)> {
+    let (mut memory, earlier) = MemoryLine::read(line)?.into_record(&owner.user)?;
     if let Some(level) = args.level {
         memory.label = memory.label.join(Label::trusted(level));
     }
@@ -93,7 +93,7 @@ fn accepted(
     let same_name = there.iter().filter(|known| known.memory_id == memory.memory_id);
     let is_there = |known: &MemoryRecord| known.label == memory.label && known.fact == memory.fact;
     if same_name.clone().any(is_there) {
-        return Ok(memory);
+        return Ok((memory, earlier));
     }
     // The same text under a label that may not flow to the one in the file: that would be a release.
     let above = same_name
@@ -110,5 +110,5 @@ fn accepted(
             known.label.classification,
         );
     }
-    Ok(memory)
+    Ok((memory, earlier))
 }

@@ -26,7 +26,7 @@ struct ShownTheme<'a> {
 }
 
 pub(super) async fn run(global: &Global, args: &MemoryIndexArgs) -> anyhow::Result<()> {
-    let period = memory::period(&args.period)?;
+    let period = memory::period("memory", &args.period);
     let owner = memory::open(global).await?;
     let listing = MemoryListing {
         artifact_name: args.artifact.clone(),

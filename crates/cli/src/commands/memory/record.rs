@@ -1,8 +1,10 @@
 //! A memory as a line of an exported file.
 
+use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
+use tidegate_memory::{check_memory, check_version};
 use tidegate_policy::{Label, MemoryId, UserId};
-use tidegate_store::{MemoryRecord, MemoryState, PointId, Provenance};
+use tidegate_store::{MemoryRecord, MemoryState, MemoryVersion, PointId, Provenance};
 
 /// The form of the lines. It changes with them.
 const FORMAT: &str = "tidegate-memory/1";
@@ -26,6 +28,21 @@ pub(super) struct MemoryLine {
     expires_ms: i64,
     supersedes: Vec<PointId>,
     state: MemoryState,
+    /// What it said before, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    history: Vec<VersionLine>,
+}
+
+/// What a memory said before.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VersionLine {
+    artifact_name: String,
+    fact: String,
+    importance: u8,
+    tags: Vec<String>,
+    provenance: Provenance,
+    updated_ms: i64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -34,8 +51,37 @@ enum Format {
     One,
 }
 
-impl From<&MemoryRecord> for MemoryLine {
-    fn from(memory: &MemoryRecord) -> Self {
+impl From<MemoryVersion> for VersionLine {
+    fn from(version: MemoryVersion) -> Self {
+        Self {
+            artifact_name: version.artifact_name,
+            fact: version.fact,
+            importance: version.importance,
+            tags: version.tags,
+            provenance: version.provenance,
+            updated_ms: version.updated_ms,
+        }
+    }
+}
+
+impl From<VersionLine> for MemoryVersion {
+    fn from(line: VersionLine) -> Self {
+        Self {
+            // Counted by the records.
+            version: 0,
+            artifact_name: line.artifact_name,
+            fact: line.fact,
+            importance: line.importance,
+            tags: line.tags,
+            updated_ms: line.updated_ms,
+            provenance: line.provenance,
+        }
+    }
+}
+
+impl MemoryLine {
+    /// A memory with what it said before.
+    pub(super) fn new(memory: &MemoryRecord, earlier: Vec<MemoryVersion>) -> Self {
         Self {
             format: Format::One,
             memory_id: memory.memory_id.clone(),
@@ -52,34 +98,22 @@ impl From<&MemoryRecord> for MemoryLine {
             expires_ms: memory.expires_ms,
             supersedes: memory.supersedes.clone(),
             state: memory.state,
+            history: earlier.into_iter().map(VersionLine::from).collect(),
         }
     }
-}
 
-impl MemoryLine {
     /// Reads a line.
     pub(super) fn read(line: &str) -> anyhow::Result<Self> {
         let read: Self = serde_json::from_str(line).map_err(|error| {
             anyhow::anyhow!("it is no memory as `tidegate memory export` writes it ({FORMAT}): {error}")
         })?;
-        for (what, text) in [
-            ("memory_id", read.memory_id.as_str()),
-            ("artifact_name", &read.artifact_name),
-            ("fact", &read.fact),
-        ] {
-            anyhow::ensure!(!text.trim().is_empty(), "its {what} is empty");
-        }
-        anyhow::ensure!(
-            (1..=5).contains(&read.importance),
-            "its importance is {}; write 1 to 5",
-            read.importance
-        );
         Ok(read)
     }
 
-    /// The memory, as one of `user`.
-    pub(super) fn into_record(self, user: &UserId) -> MemoryRecord {
-        MemoryRecord {
+    /// The memory, as one of `user`, with what it said before; refused if it is longer than a memory may be.
+    pub(super) fn into_record(self, user: &UserId) -> anyhow::Result<(MemoryRecord, Vec<MemoryVersion>)> {
+        let earlier: Vec<MemoryVersion> = self.history.into_iter().map(MemoryVersion::from).collect();
+        let memory = MemoryRecord {
             id: PointId::nil(),
             user: user.clone(),
             chat: self.session.into(),
@@ -99,6 +133,11 @@ impl MemoryLine {
             version: 1,
             vectors: None,
             sequence: 0,
+        };
+        check_memory(&memory)?;
+        for version in &earlier {
+            check_version(version).context("what it said before")?;
         }
+        Ok((memory, earlier))
     }
 }

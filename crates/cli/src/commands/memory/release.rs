@@ -55,7 +55,7 @@ pub(super) async fn run(global: &Global, args: &MemoryReleaseArgs) -> anyhow::Re
     let mut released = memory.clone();
     released.label = to;
     released.supersedes.clear();
-    owner.memory.import(vec![released]).await?;
+    owner.memory.import(vec![(released, Vec::new())]).await?;
     owner.memory.flush().await?;
     output::line(&format!(
         "released: {} is now {to} as well; the {from} one stays",

@@ -8,7 +8,7 @@ use tidegate_memory::MemorySearch;
 use tidegate_policy::Classification;
 
 pub(super) async fn run(global: &Global, args: &MemorySearchArgs) -> anyhow::Result<()> {
-    let period = memory::period(&args.period)?;
+    let period = memory::period("memory", &args.period);
     let owner = memory::open(global).await?;
     let search = MemorySearch {
         artifact_name: args.artifact.clone(),

@@ -75,7 +75,7 @@ pub(super) fn line(memory: &MemoryRecord, also_at: &[Label], alike: usize) -> an
     output::line(&format!(
         "{}  {}",
         escaped(memory.memory_id.as_str()),
-        memory.fact.trim()
+        output::one_line(memory.fact.trim())
     ))?;
     output::line(&format!("    {}", marks.join(" · ")))?;
     if !also_at.is_empty() {

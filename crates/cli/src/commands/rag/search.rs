@@ -38,7 +38,7 @@ impl<'a> ShownPassage<'a> {
 }
 
 pub(super) async fn run(global: &Global, args: &RagSearchArgs) -> anyhow::Result<()> {
-    let period = memory::period(&args.period)?;
+    let period = memory::period("rag", &args.period);
     let owner = memory::open(global).await?;
     let scope = match &args.session {
         Some(given) => owner.scope_in(session(&owner, given).await?, Label::BOTTOM),
@@ -85,7 +85,7 @@ pub(super) async fn run(global: &Global, args: &RagSearchArgs) -> anyhow::Result
             passage.name,
             passage.label
         ))?;
-        output::line(passage.text.trim_end())?;
+        output::body(passage.text.trim_end())?;
     }
     memory::tell_of_hashed(&owner);
     Ok(())
