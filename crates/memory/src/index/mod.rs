@@ -1,7 +1,6 @@
 //! Indexes of vectors, and how they follow the records.
 
 mod beginning;
-mod best;
 mod contract;
 mod exact;
 mod follower;

@@ -1,10 +1,9 @@
 //! Asking: the index, what it has not got, and words.
 
-use super::best::sort;
 use super::contract::{IndexHit, IndexSearch, Leg};
 use super::follower::{Follower, State};
 use super::point::IndexFilter;
-use super::table::score;
+use super::table::{score, sort};
 use crate::MemoryError;
 use crate::ranking::LegScores;
 use std::sync::{Arc, PoisonError};

@@ -1,6 +1,5 @@
 //! The points of a collection, small and side by side: who may be seen is known after one look over them.
 
-use super::best::Best;
 use super::contract::{IndexHit, Leg};
 use super::lexical::{Measure, Postings, to_usize};
 use super::matrix::Matrix;
@@ -9,19 +8,12 @@ use crate::embedder::{is_of_length_1, normalised, of_length_1, scalar_product};
 use crate::text::Language;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher as _;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use tidegate_policy::{Classification, Integrity, Label};
 use tidegate_store::{PointId, ScannedItem, SparseVector, Vectors};
 
 /// No name, vector or place in a source.
 const NONE: u32 = u32::MAX;
-
-/// So many vectors are worth another thread: looking at them takes much longer than starting it.
-const ROWS_OF_A_THREAD: usize = 4_096;
-
-/// At most so many threads look at vectors at once.
-static THREADS: LazyLock<usize> =
-    LazyLock::new(|| std::thread::available_parallelism().map_or(1, |threads| threads.get().min(4)));
 
 /// The points of a collection: what they are chosen by, their words, and vectors of those that are searched here.
 #[derive(Debug)]
@@ -511,8 +503,14 @@ impl Table {
         match leg {
             Leg::Dense(_) if self.dense.is_empty() => {}
             Leg::Dense(query) => {
-                for hit in self.nearest(query, visible, limit, least) {
-                    best.offer(hit);
+                for (row, passes) in self.rows.iter().zip(&visible.passes) {
+                    if *passes
+                        && row.dense != NONE
+                        && let Some(dense) = self.dense.row(row.dense)
+                        && dense.len() == query.len()
+                    {
+                        offer(row, scalar_product(query, dense));
+                    }
                 }
             }
             Leg::Sparse(query) => {
@@ -528,59 +526,6 @@ impl Table {
             }
         }
         best.into_sorted()
-    }
-
-    /// The best dense vectors, in no particular order and perhaps more than `limit`. Many are looked at on several
-    /// threads.
-    fn nearest(&self, query: &[f32], visible: &Visible, limit: usize, least: Option<f32>) -> Vec<IndexHit> {
-        let part = |rows: &[Row], passes: &[bool]| {
-            let mut best = Best::new(limit);
-            for (row, passes) in rows.iter().zip(passes) {
-                if *passes
-                    && row.dense != NONE
-                    && let Some(dense) = self.dense.row(row.dense)
-                    && dense.len() == query.len()
-                {
-                    let score = scalar_product(query, dense);
-                    if least.is_none_or(|least| score >= least) {
-                        best.offer(IndexHit { id: row.id, score });
-                    }
-                }
-            }
-            best.into_hits()
-        };
-        let threads = if self.rows.len() < ROWS_OF_A_THREAD * 2 {
-            1
-        } else {
-            (*THREADS).min(self.rows.len() / ROWS_OF_A_THREAD)
-        };
-        let size = self.rows.len().div_ceil(threads).max(1);
-        let mut parts = self.rows.chunks(size).zip(visible.passes.chunks(size));
-        let own = parts.next();
-        let part = &part;
-        std::thread::scope(|scope| {
-            let mut found = Vec::new();
-            let mut others = Vec::new();
-            for (rows, passes) in parts {
-                let started = std::thread::Builder::new().spawn_scoped(scope, move || part(rows, passes));
-                match started {
-                    Ok(other) => others.push(other),
-                    // Without another thread it is done on this one.
-                    Err(_) => found.extend(part(rows, passes)),
-                }
-            }
-            if let Some((rows, passes)) = own {
-                found.extend(part(rows, passes));
-            }
-            for other in others {
-                found.extend(
-                    other
-                        .join()
-                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                );
-            }
-            found
-        })
     }
 
     /// The score of the point at `place`: none if its vector is not here.
@@ -665,4 +610,55 @@ fn sparse_product(left: &SparseVector, right: &SparseVector) -> f32 {
             Some(value * right.values.get(place)?)
         })
         .sum()
+}
+
+/// Best first; of equal scores the smaller id first.
+pub(crate) fn sort(hits: &mut [IndexHit]) {
+    hits.sort_unstable_by(order);
+}
+
+fn order(a: &IndexHit, b: &IndexHit) -> std::cmp::Ordering {
+    b.score.total_cmp(&a.score).then_with(|| a.id.cmp(&b.id))
+}
+
+/// The best of many, without sorting all of them.
+struct Best {
+    limit: usize,
+    hits: Vec<IndexHit>,
+    /// What is worse than this need not be looked at.
+    least: f32,
+}
+
+impl Best {
+    fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            hits: Vec::new(),
+            least: f32::NEG_INFINITY,
+        }
+    }
+
+    fn offer(&mut self, hit: IndexHit) {
+        if hit.score < self.least {
+            return;
+        }
+        self.hits.push(hit);
+        if self.hits.len() >= self.limit.saturating_mul(2).max(64) {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        if self.hits.len() > self.limit && self.limit > 0 {
+            self.hits.select_nth_unstable_by(self.limit - 1, order);
+            self.least = self.hits.get(self.limit - 1).map_or(self.least, |hit| hit.score);
+        }
+        self.hits.truncate(self.limit);
+    }
+
+    fn into_sorted(mut self) -> Vec<IndexHit> {
+        self.cut();
+        sort(&mut self.hits);
+        self.hits
+    }
 }
