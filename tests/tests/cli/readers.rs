@@ -192,7 +192,8 @@ impl Filled {
             .run(["events", "--session", "vault", "--kind", "flow", "--json"])
             .code(0)
             .lines();
-        let event = format!("{vault}:{}", judged[0]["sequence"]);
+        let read = judged.iter().find(|event| event["tool"] == "read_file").unwrap();
+        let event = format!("{vault}:{}", read["sequence"]);
         let configuration = home.read("config/tidegate/tidegate.toml");
         Self {
             home,
