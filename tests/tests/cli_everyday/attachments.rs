@@ -120,11 +120,10 @@ fn what_cannot_be_attached_is_told_and_nothing_is_begun() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_text_is_kept_for_the_session_and_the_model_is_told_how_to_search_it() {
     let server = FakeOpenAi::start([
-        FakeReply::call(
-            "c1",
+        FakeReply::calls([(
             "search_sessions_context",
             json!({"query": "crane at berth seven"}),
-        ),
+        )]),
         FakeReply::text("Green."),
     ])
     .await
