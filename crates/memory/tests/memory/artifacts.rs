@@ -32,11 +32,7 @@ async fn the_same_name_replaces_text_vectors_and_words_and_keeps_its_birthday() 
     );
     // Neither by its vector nor by its words the earlier text is found.
     let found = recall(&memory, &ada(), "green tea").await;
-    assert_eq!(
-        facts(&found),
-        ["Ada drinks black coffee"],
-        "one memory, found as what is near at most"
-    );
+    assert!(facts(&found).is_empty(), "{:?}", facts(&found));
     let lexical = tidegate_memory::MemorySettings {
         mode: tidegate_memory::Mode::Lexical,
         ..tidegate_memory::MemorySettings::default()
