@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_memory::{EmbedWork, LARGEST_FILE, MemoryError, Passages, file_text};
 use tidegate_policy::{Label, SessionId, SessionName, SourceId, escaped};
-use tidegate_runtime::RuntimeError;
+use tidegate_runtime::{Runtime, RuntimeError};
 use tidegate_store::SessionRecord;
 
 /// Characters of a name beside a progress bar.
