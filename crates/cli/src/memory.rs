@@ -19,6 +19,9 @@ use tidegate_runtime::config::{EmbedderChoice, Loaded};
 use tidegate_runtime::{DataFolder, MemoryJobs, Reader, Runtime, RuntimeBuilder};
 use tidegate_store::{ModelRecord, Records, Store};
 
+/// The index is made anew after each deletion while there are no more items of a kind: that takes a second or two.
+const MOST_MADE_ANEW: u64 = 5_000;
+
 /// The memories with the owner before them.
 pub(crate) struct OwnerMemory {
     /// Both memories.
@@ -51,6 +54,23 @@ impl OwnerMemory {
             label,
             ..self.scope(Classification::Public)
         }
+    }
+
+    /// Takes what was deleted out of the files of the embedded index, which keeps names and vectors until it is made anew.
+    /// Of a large one that is left to the owner, who is told.
+    pub(crate) async fn erase_from_index(&self) -> anyhow::Result<()> {
+        let (index, in_step) = self.memory.index();
+        if index != "embedded" {
+            return Ok(self.memory.flush().await?);
+        }
+        let statistics = self.memory.statistics().await?;
+        if in_step && statistics.memories.max(statistics.chunks) <= MOST_MADE_ANEW {
+            return Ok(self.memory.reindex().await?);
+        }
+        output::aside(
+            "its name and vector stay in the files of the index, where nobody finds them, until tidegate memory reindex",
+        );
+        Ok(self.memory.flush().await?)
     }
 
     /// Refuses to write what the owner could not read afterwards.

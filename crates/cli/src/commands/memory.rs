@@ -98,7 +98,7 @@ async fn forget(global: &Global, memory_id: &MemoryId) -> anyhow::Result<()> {
         forgotten.existed(),
         "there is no memory {name}; `tidegate memory index` lists those there are"
     );
-    owner.memory.flush().await?;
+    owner.erase_from_index().await?;
     if global.json {
         return output::json(&serde_json::json!({
             "memory_id": memory_id,

@@ -131,7 +131,7 @@ async fn delete(global: &Global, args: &RagDeleteArgs) -> anyhow::Result<()> {
     let source = escaped(args.source.as_str());
     let deleted = owner.memory.delete_session_source(&scope, &args.source).await;
     let deleted = deleted.map_err(|error| known_source(error, &args.session))?;
-    owner.memory.flush().await?;
+    owner.erase_from_index().await?;
     if global.json {
         return output::json(&serde_json::json!({
             "source_id": args.source,
@@ -150,7 +150,7 @@ async fn purge(global: &Global, args: &RagPurgeArgs) -> anyhow::Result<()> {
     let session = session(&owner, &args.session).await?;
     let scope = owner.scope_in(session, Label::BOTTOM);
     let deleted = owner.memory.delete_session_sources(&scope).await?;
-    owner.memory.flush().await?;
+    owner.erase_from_index().await?;
     if global.json {
         return output::json(&serde_json::json!({ "session": session, "deleted": deleted }));
     }
