@@ -204,17 +204,13 @@ pub(crate) fn is_of_length_1(values: &[f32]) -> bool {
 pub(crate) fn scalar_product(left: &[f32], right: &[f32]) -> f32 {
     // Eight sums that do not wait for each other: the compiler makes vector instructions of them.
     let mut sums = [0.0_f32; 8];
-    let (mut lefts, mut rights) = (left.chunks_exact(8), right.chunks_exact(8));
-    for (left, right) in lefts.by_ref().zip(rights.by_ref()) {
+    let (lefts, left_rest) = left.as_chunks::<8>();
+    let (rights, right_rest) = right.as_chunks::<8>();
+    for (left, right) in lefts.iter().zip(rights) {
         for ((sum, a), b) in sums.iter_mut().zip(left).zip(right) {
             *sum += a * b;
         }
     }
-    let rest: f32 = lefts
-        .remainder()
-        .iter()
-        .zip(rights.remainder())
-        .map(|(a, b)| a * b)
-        .sum();
+    let rest: f32 = left_rest.iter().zip(right_rest).map(|(a, b)| a * b).sum();
     sums.iter().sum::<f32>() + rest
 }

@@ -1,6 +1,8 @@
 //! Words and terms.
 
 use super::language::Language;
+use std::collections::HashSet;
+use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation as _;
@@ -11,7 +13,11 @@ const LONGEST_WORD: usize = 64;
 /// The words of a text as they stand in it (Unicode word boundaries), in compatibility form and lower case. A run of
 /// a script that is written without spaces is one word.
 pub(crate) fn words(text: &str) -> Vec<String> {
-    let text: String = text.nfkc().flat_map(char::to_lowercase).collect();
+    let text: String = if text.is_ascii() {
+        text.to_ascii_lowercase()
+    } else {
+        text.nfkc().flat_map(char::to_lowercase).collect()
+    };
     let mut words: Vec<String> = Vec::new();
     let mut end_of_run = None;
     for (start, word) in text.unicode_word_indices() {
@@ -61,10 +67,14 @@ pub(crate) fn content_words(text: &str) -> Vec<String> {
 /// Whether it is a word of the kind of "the" in a language for which there is a list. Only the language of the
 /// query could tell whose it is, and a query is too short for that: those of English count.
 pub(crate) fn is_stop_word(word: &str) -> bool {
-    let word = word.replace(['\u{2019}', '\u{2bc}'], "'");
-    stop_words::lookup(Language::ENGLISH.two_letters())
-        .unwrap_or_default()
-        .contains(&word.as_str())
+    static WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+        let words = stop_words::lookup(Language::ENGLISH.two_letters());
+        words.unwrap_or_default().iter().copied().collect()
+    });
+    if word.is_ascii() {
+        return WORDS.contains(word);
+    }
+    WORDS.contains(word.replace(['\u{2019}', '\u{2bc}'], "'").as_str())
 }
 
 /// The word without accents: in letters that have them as marks of their own.

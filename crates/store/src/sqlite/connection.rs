@@ -79,6 +79,8 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
         set_up(&connection)?;
+        // Kibibytes: room for the indexes by which a recall looks its memories up.
+        connection.pragma_update(None, "cache_size", -8_192)?;
         Ok(connection)
     };
     opened().map_err(|failure: Failure| failure.of(path))
