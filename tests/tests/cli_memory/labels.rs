@@ -25,7 +25,6 @@ fn what_is_above_the_clearance_is_in_no_answer() {
         vec!["memory", "index"],
         vec!["memory", "stats"],
         vec!["memory", "export"],
-        vec!["memory", "forget", "gold"],
         vec!["memory", "search", "gold ferry", "--json"],
         vec!["memory", "index", "--json"],
         vec!["memory", "stats", "--json"],
@@ -42,6 +41,12 @@ fn what_is_above_the_clearance_is_in_no_answer() {
             ended.out
         );
     }
+    // What is hidden is answered as what never was.
+    let refusal = |id: &str| {
+        let ended = home.run(["memory", "forget", id]).code(1);
+        format!("{}{}", ended.out, ended.err).replace(id, "ID")
+    };
+    assert_eq!(refusal("gold"), refusal("none"));
     home.run([
         "memory",
         "add",
