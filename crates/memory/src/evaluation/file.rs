@@ -25,7 +25,7 @@ pub struct Turn {
     pub id: String,
     /// The session it belongs to.
     pub session: u64,
-    /// When, ISO 8601.
+    /// When, ISO 8601 as [`Period::parse`](crate::Period::parse) reads it; anything else is as if it were not known.
     pub time: String,
     /// Who speaks.
     pub speaker: String,

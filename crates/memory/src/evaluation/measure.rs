@@ -3,8 +3,7 @@
 use super::file::{Conversation, Question, Turn};
 use crate::index::IndexFilter;
 use crate::memory::never;
-use crate::{EmbedWork, Memory, MemoryError, Mode, Passages, SavedPiece, Scope};
-use jiff::Timestamp;
+use crate::{EmbedWork, Memory, MemoryError, Mode, Passages, Period, SavedPiece, Scope};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
@@ -169,11 +168,11 @@ fn by_session(turns: &[Turn]) -> Vec<(SourceId, Vec<&Turn>)> {
 }
 
 fn piece(turn: &Turn) -> SavedPiece {
-    let time: Option<Timestamp> = turn.time.parse().ok();
+    let time = Period::parse(Some(&turn.time), None).ok();
     SavedPiece {
         text: turn.text.clone(),
         context: turn.speaker.clone(),
-        time_ms: time.map(Timestamp::as_millisecond),
+        time_ms: time.and_then(|time| time.from_ms),
     }
 }
 

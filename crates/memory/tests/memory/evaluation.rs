@@ -98,3 +98,31 @@ fn a_line_that_is_not_of_the_format_is_named() {
         assert!(problem.contains(part), "{problem}");
     }
 }
+
+#[tokio::test]
+async fn turns_are_found_by_their_day_however_it_is_written() {
+    for time in [
+        "2024-05-20T10:00:00Z",
+        "2024-05-20T10:00:00",
+        "2024-05-20 10:00",
+        "2024-05-20",
+    ] {
+        let turn = |session: u32, time: &str| {
+            format!(
+                r#"{{"type": "turn", "conversation": "c", "id": "{session}", "session": {session}, "time": "{time}", "speaker": "Nora", "text": "The boat is repaired."}}"#
+            )
+        };
+        let file = [
+            r#"{"type": "conversation", "id": "c", "speakers": ["Nora"]}"#.to_owned(),
+            turn(1, "2023-01-02T10:00:00Z"),
+            turn(2, time),
+            turn(3, "2025-03-04T10:00:00Z"),
+            r#"{"type": "question", "conversation": "c", "category": "2", "text": "What of the boat on 20 May 2024?", "evidence": ["2"]}"#.to_owned(),
+        ]
+        .join("\n");
+        let conversations = read_conversations(Cursor::new(file)).unwrap();
+        let memory = hashed().open().await.unwrap();
+        let report = evaluate(&memory, &conversations, |_, _| {}).await.unwrap();
+        assert_eq!(report.categories["2"].mrr, 100.0, "{time}");
+    }
+}
