@@ -35,7 +35,7 @@ const MESSAGES_A_TURN: usize = 4;
 /// Turns measured at each length.
 const TURNS: usize = 10;
 /// How often each is measured; the median counts.
-const REPEATS: usize = 7;
+const REPEATS: usize = 21;
 /// Agents at once.
 const AGENTS: usize = 100;
 /// How often that is measured.
