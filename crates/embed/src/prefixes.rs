@@ -1,5 +1,6 @@
 //! What some models want to see before a text.
 
+use crate::batched::Purpose;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -55,6 +56,14 @@ impl Prefixes {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.query.is_empty() && self.document.is_empty()
+    }
+
+    /// What stands before a text.
+    pub(crate) fn before(&self, purpose: Purpose) -> &str {
+        match purpose {
+            Purpose::Query => &self.query,
+            Purpose::Document => &self.document,
+        }
     }
 
     /// As [`ModelRecord::prefixes`](tidegate_store::ModelRecord::prefixes) has them: empty, or JSON with both.

@@ -11,7 +11,7 @@ use tidegate_store::{Collection, PointId};
 const SPARSE_SHARE: f32 = 0.5;
 
 /// The scores of a query, by leg.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LegScores {
     /// Cosines.
     pub(crate) dense: Scores,
@@ -20,7 +20,7 @@ pub(crate) struct LegScores {
     /// BM25.
     pub(crate) lexical: Scores,
     /// The join of the labels of all items that were looked at.
-    pub(crate) label: Option<Label>,
+    pub(crate) label: Label,
 }
 
 impl LegScores {
@@ -58,6 +58,20 @@ impl LegScores {
 }
 
 impl Memory {
+    /// Whether words are asked beside `embedding`. Without one they are all there is, whatever was set.
+    pub(crate) fn asks_words(&self, embedding: Option<&Embedding>) -> bool {
+        self.inner.settings.mode.has_words() || embedding.is_none()
+    }
+
+    /// The share of the dense leg in a fused score.
+    pub(crate) fn dense_share(&self, embedding: Option<&Embedding>) -> f32 {
+        match embedding {
+            None => 0.0,
+            Some(_) if self.asks_words(embedding) => self.inner.embedder.dense_share(),
+            Some(_) => 1.0,
+        }
+    }
+
     /// The best `depth` of each leg, and for all of them the exact scores in every leg. `label` is the query's.
     pub(crate) async fn leg_scores(
         &self,
@@ -79,8 +93,7 @@ impl Memory {
             label,
             dense,
             sparse,
-            // Without a vector words are all there is, whatever was set.
-            words: self.inner.settings.mode.has_words() || embedding.is_none(),
+            words: self.asks_words(embedding),
             filter: filter.clone(),
             depth,
         };

@@ -4,7 +4,7 @@
 //! nothing; a long one is kept as a source of the session, and a block that says how to search it rides in its place; an
 //! image is a part of the message.
 
-use crate::open::canonical_folder;
+use crate::open::{canonical_folder, policy_of};
 use crate::project_file::recorded_label;
 use crate::runtime::{Shared, find};
 use crate::{Runtime, RuntimeError, SessionRequest, Which};
@@ -14,7 +14,7 @@ use tidegate_core::Routing;
 use tidegate_memory::{
     FileText, LARGEST_FILE, MemoryError, READABLE, ResourceKind, WHOLE_PDF, WHOLE_TEXT, file_text,
 };
-use tidegate_message::{Content, Data, ModelId, ModelPolicy};
+use tidegate_message::{Content, Data, ModelId};
 use tidegate_policy::{Integrity, Label, Origin, ToolName};
 
 /// Bytes of an image that goes into the context.
@@ -152,10 +152,7 @@ impl Runtime {
         }
         let workspace = request.workspace.as_deref().unwrap_or_else(|| Path::new("."));
         let attached = read_all(shared, &canonical_folder(workspace)?, files).await?;
-        let policy = request.model_policy.clone();
-        let policy: ModelPolicy = policy
-            .or_else(|| shared.configuration.agent.model_policy.parse().ok())
-            .unwrap_or_default();
+        let policy = policy_of(shared, request);
         let tier = Routing::new(&policy).current();
         let first = shared.candidates(&policy, tier).into_iter().next();
         check_images(&attached, first.filter(|model| !shared.takes_images(model)))

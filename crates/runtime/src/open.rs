@@ -272,21 +272,23 @@ async fn last_tier(shared: &Shared, id: SessionId) -> Result<Option<Tier>, Runti
     Ok(run.and_then(|run| run.routing().current()))
 }
 
+/// The policy of a new session.
+pub(crate) fn policy_of(shared: &Shared, request: &SessionRequest) -> ModelPolicy {
+    // Loading has checked the one that is configured.
+    let configured = || shared.configuration.agent.model_policy.parse().ok();
+    request
+        .model_policy
+        .clone()
+        .or_else(configured)
+        .unwrap_or_default()
+}
+
 async fn create(
     shared: &Arc<Shared>,
     request: SessionRequest,
     purpose: Purpose,
 ) -> Result<Session, RuntimeError> {
-    let policy = match request.model_policy {
-        Some(policy) => policy,
-        // Loading has checked it.
-        None => shared
-            .configuration
-            .agent
-            .model_policy
-            .parse()
-            .unwrap_or_default(),
-    };
+    let policy = policy_of(shared, &request);
     let clearance = match purpose {
         Purpose::Turns => {
             shared.check_policy(&policy)?;

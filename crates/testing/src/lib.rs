@@ -7,6 +7,7 @@
 //! - [`FaultServer`] is a server that goes wrong to the byte: cut, reset, hanging, slow, broken, refusing.
 //! - [`Cassette`] records what a real server answers, without its secrets, and plays it again.
 //! - [`HashingModel`] is a model whose actions depend on every bit it is shown: for tests of what leaks.
+//! - [`delegate_records!`] writes the methods that records around other records do not change.
 //! - [`MeddledStore`] is any store in which a test can meddle: commits that fail, time that is up.
 //! - [`conformance`] holds the suites for providers, tools and stores of your own.
 //! - [`memories`] are made-up memories for benchmarks, the same ones in every run.
@@ -32,6 +33,7 @@
 
 mod cassette;
 pub mod conformance;
+mod delegate;
 mod embeddings;
 mod fault;
 mod hashing;
@@ -49,3 +51,5 @@ pub use meddling::{MeddledStore, Meddler};
 pub use openai::{FakeBody, FakeOpenAi, FakeReply, RecordedRequest, Violation, check_request};
 pub use prefix::{PrefixBreak, prefix_of};
 pub use scripted::{assert_complete, calls, text};
+#[doc(hidden)]
+pub use tidegate_store as store;

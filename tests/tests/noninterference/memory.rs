@@ -25,9 +25,8 @@ use tidegate_policy::{Integrity, Label, SourceId, UserId};
 use tidegate_runtime::config::Configuration;
 use tidegate_runtime::{Runtime, SessionRequest, TurnOptions, Which};
 use tidegate_store::{
-    BoxFuture, Change, ChunkQuery, ChunkRecord, Durability, Item, MemoryQuery, MemoryRecord, MemoryRecords,
-    MemoryStore, MemoryVersion, ModelRecord, PointId, RecordWrite, Records, RecordsCommit, RecordsStatistics,
-    ResourceRecord, SourceKey, SourceQuery, SourceRecord, SqliteStore, Store, StoreError, UnstagedQuery,
+    BoxFuture, Change, ChunkQuery, Durability, Item, MemoryQuery, MemoryRecord, MemoryRecords, MemoryStore,
+    ModelRecord, RecordWrite, Records, RecordsCommit, SourceKey, SourceQuery, SqliteStore, Store, StoreError,
 };
 use tidegate_testing::HashingModel;
 use tidegate_tools::{Cancel, NeverCancelled};
@@ -88,48 +87,10 @@ impl OneOfAName {
 }
 
 impl Records for OneOfAName {
+    tidegate_testing::delegate_records!(0: memories, history, chunks, memory_sources, resources, model, unstaged, mark, changes, statistics);
+
     fn write(&self, writes: Vec<RecordWrite>) -> BoxFuture<'_, Result<RecordsCommit, StoreError>> {
         self.0.write(Self::replacing(writes))
-    }
-
-    fn memories(&self, query: MemoryQuery) -> BoxFuture<'_, Result<Vec<MemoryRecord>, StoreError>> {
-        self.0.memories(query)
-    }
-
-    fn history(&self, id: PointId) -> BoxFuture<'_, Result<Vec<MemoryVersion>, StoreError>> {
-        self.0.history(id)
-    }
-
-    fn chunks(&self, query: ChunkQuery) -> BoxFuture<'_, Result<Vec<ChunkRecord>, StoreError>> {
-        self.0.chunks(query)
-    }
-
-    fn memory_sources(&self, query: SourceQuery) -> BoxFuture<'_, Result<Vec<SourceRecord>, StoreError>> {
-        self.0.memory_sources(query)
-    }
-
-    fn resources(&self, query: SourceQuery) -> BoxFuture<'_, Result<Vec<ResourceRecord>, StoreError>> {
-        self.0.resources(query)
-    }
-
-    fn model(&self) -> BoxFuture<'_, Result<Option<ModelRecord>, StoreError>> {
-        self.0.model()
-    }
-
-    fn unstaged(&self, query: UnstagedQuery) -> BoxFuture<'_, Result<Vec<Item>, StoreError>> {
-        self.0.unstaged(query)
-    }
-
-    fn mark<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
-        self.0.mark(name)
-    }
-
-    fn changes(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Change>, StoreError>> {
-        self.0.changes(after, limit)
-    }
-
-    fn statistics(&self) -> BoxFuture<'_, Result<RecordsStatistics, StoreError>> {
-        self.0.statistics()
     }
 }
 
@@ -181,43 +142,13 @@ fn public(mut memory: MemoryRecord) -> MemoryRecord {
 }
 
 impl Records for Unlabelled {
-    fn write(&self, writes: Vec<RecordWrite>) -> BoxFuture<'_, Result<RecordsCommit, StoreError>> {
-        self.0.write(writes)
-    }
+    tidegate_testing::delegate_records!(0: write, history, chunks, memory_sources, resources, model, unstaged, mark, statistics);
 
     fn memories(&self, query: MemoryQuery) -> BoxFuture<'_, Result<Vec<MemoryRecord>, StoreError>> {
         Box::pin(async move {
             let found = self.0.memories(query).await?;
             Ok(found.into_iter().map(public).collect())
         })
-    }
-
-    fn history(&self, id: PointId) -> BoxFuture<'_, Result<Vec<MemoryVersion>, StoreError>> {
-        self.0.history(id)
-    }
-
-    fn chunks(&self, query: ChunkQuery) -> BoxFuture<'_, Result<Vec<ChunkRecord>, StoreError>> {
-        self.0.chunks(query)
-    }
-
-    fn memory_sources(&self, query: SourceQuery) -> BoxFuture<'_, Result<Vec<SourceRecord>, StoreError>> {
-        self.0.memory_sources(query)
-    }
-
-    fn resources(&self, query: SourceQuery) -> BoxFuture<'_, Result<Vec<ResourceRecord>, StoreError>> {
-        self.0.resources(query)
-    }
-
-    fn model(&self) -> BoxFuture<'_, Result<Option<ModelRecord>, StoreError>> {
-        self.0.model()
-    }
-
-    fn unstaged(&self, query: UnstagedQuery) -> BoxFuture<'_, Result<Vec<Item>, StoreError>> {
-        self.0.unstaged(query)
-    }
-
-    fn mark<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
-        self.0.mark(name)
     }
 
     fn changes(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Change>, StoreError>> {
@@ -230,10 +161,6 @@ impl Records for Unlabelled {
             }
             Ok(changes)
         })
-    }
-
-    fn statistics(&self) -> BoxFuture<'_, Result<RecordsStatistics, StoreError>> {
-        self.0.statistics()
     }
 }
 

@@ -299,10 +299,12 @@ fn memory_id(text: &str) -> Result<MemoryId, &'static str> {
     said(text).map(MemoryId::new)
 }
 
-fn source_id(text: &str) -> Result<SourceId, &'static str> {
+fn source_id(text: &str) -> Result<SourceId, String> {
     let text = said(text)?;
     if text.chars().count() > LONGEST_SOURCE_ID {
-        return Err("it has more than 200 characters; write a shorter one");
+        return Err(format!(
+            "it has more than {LONGEST_SOURCE_ID} characters; write a shorter one"
+        ));
     }
     Ok(SourceId::new(text))
 }

@@ -115,10 +115,7 @@ impl Batches for LocalEmbedder {
     }
 
     fn prepared(&self, purpose: Purpose, text: String) -> String {
-        let prefix = match purpose {
-            Purpose::Query => &self.prefixes.query,
-            Purpose::Document => &self.prefixes.document,
-        };
+        let prefix = self.prefixes.before(purpose);
         if prefix.is_empty() {
             text
         } else {

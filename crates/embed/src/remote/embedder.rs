@@ -71,10 +71,7 @@ impl Batches for RemoteEmbedder {
     }
 
     fn prepared(&self, purpose: Purpose, text: String) -> String {
-        let prefix = match purpose {
-            Purpose::Query => &self.settings.prefixes.query,
-            Purpose::Document => &self.settings.prefixes.document,
-        };
+        let prefix = self.settings.prefixes.before(purpose);
         format!("{prefix}{}", beginning(&text, self.settings.most_tokens))
     }
 

@@ -25,7 +25,8 @@ impl Forgotten {
 
 impl Memory {
     /// Deletes the memories of that name that the scope may see and into whose label it may write, with their history and
-    /// with what was made one in them, for good: records that are files hold no byte of them afterwards. One that may not be seen is not touched, and nothing tells of it.
+    /// with what was made one in them, for good: records that are files hold no byte of them afterwards. One that may not
+    /// be seen is not touched, and nothing tells of it.
     ///
     /// # Errors
     /// [`MemoryError::WriteDown`] if there are some and none may be deleted from here; those of the records.

@@ -201,26 +201,19 @@ impl Memory {
         let scores = self
             .leg_scores(collection, &search.query, scope.label, embedding, &filter, depth)
             .await?;
-        let label = scores.label.unwrap_or(Label::BOTTOM);
+        let label = scores.label;
         let is_calibrated = embedding.is_some() && self.inner.embedder.is_calibrated();
         let scored: BTreeMap<PointId, f32> = if is_calibrated {
             calibrated(scores)
         } else {
-            let share = match embedding {
-                None => 0.0,
-                Some(_) if self.inner.settings.mode.has_words() => self.inner.embedder.dense_share(),
-                Some(_) => 1.0,
-            };
-            let noise = match embedding {
-                Some(_) if self.inner.settings.mode.has_words() => self.inner.embedder.noise(),
-                _ => None,
-            };
+            let noise = embedding.filter(|_| self.asks_words(embedding));
+            let noise = noise.and_then(|_| self.inner.embedder.noise());
             let told: BTreeSet<PointId> = scores
                 .ids()
                 .into_iter()
                 .filter(|id| noise.is_none_or(|noise| !scores.is_noise(*id, noise)))
                 .collect();
-            let fused = scores.fused(share).into_iter();
+            let fused = scores.fused(self.dense_share(embedding)).into_iter();
             fused
                 .filter(|(id, _)| told.contains(id))
                 .map(|(id, score)| (id, FLOOR + (1.0 - FLOOR) * score))

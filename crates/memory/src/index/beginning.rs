@@ -1,8 +1,9 @@
 //! The beginning: all items at once, which is much faster than the journal from its first number.
 
 use super::follower::Follower;
+use super::loose::LooseVectors;
 use super::point::WORDS_FORM;
-use super::table::{LooseVectors, Table};
+use super::table::Table;
 use crate::MemoryError;
 use std::sync::{Arc, Mutex, PoisonError};
 use tidegate_policy::Classification;

@@ -5,6 +5,7 @@ mod contract;
 mod exact;
 mod follower;
 mod lexical;
+mod loose;
 mod matrix;
 mod point;
 mod question;

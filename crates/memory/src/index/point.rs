@@ -5,7 +5,9 @@ use crate::text::{Language, hash_of, terms};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tidegate_policy::{Label, MemoryId, SourceId, UserId};
-use tidegate_store::{Collection, Item, MemoryState, Outline, PointId, RecordWrite, SparseVector};
+use tidegate_store::{
+    Collection, Item, MemoryState, Outline, PointId, RecordWrite, ScannedItem, SparseVector,
+};
 
 /// How texts are taken apart into words. It changes with stemmers and with what is counted as a word: words that were
 /// kept are made anew then.
@@ -56,6 +58,31 @@ pub struct PointPayload {
 }
 
 impl IndexPoint {
+    /// The same as a scan of the records tells it.
+    pub(super) fn as_scanned(&self) -> ScannedItem<'_> {
+        let payload = &self.payload;
+        ScannedItem {
+            collection: match payload.ordinal {
+                Some(_) => Collection::SessionRag,
+                None => Collection::MetaArtifacts,
+            },
+            id: self.id,
+            user: payload.user.as_str(),
+            chat: &payload.chat,
+            label: payload.label,
+            source: payload.source.as_ref().map(|source| source.as_str()),
+            ordinal: payload.ordinal,
+            memory_id: payload.memory_id.as_ref().map(|name| name.as_str()),
+            artifact_name: payload.artifact_name.as_deref(),
+            importance: payload.importance,
+            time_ms: payload.time_ms,
+            expires_ms: payload.expires_ms,
+            language: &payload.language,
+            words: &self.lexical.indices,
+            counts: &self.lexical.values,
+        }
+    }
+
     /// What an index holds of `item`; none if it holds nothing of it, as of a memory that was superseded. Vectors of
     /// another model than `model` are left out.
     pub fn of(item: &Item, model: &str) -> Option<Self> {

@@ -5,6 +5,7 @@ use super::follower::{Follower, State};
 use super::point::IndexFilter;
 use super::table::{score, sort};
 use crate::MemoryError;
+use crate::fusion::Scores;
 use crate::ranking::LegScores;
 use std::sync::{Arc, PoisonError};
 use tidegate_policy::Label;
@@ -121,8 +122,10 @@ fn answer(state: &State, question: &Question, dense: Vec<IndexHit>, sparse: Vec<
         hits
     };
     let mut scores = LegScores {
-        label: Some(visible.label()),
-        ..LegScores::default()
+        dense: Scores::new(),
+        sparse: Scores::new(),
+        lexical: Scores::new(),
+        label: visible.label(),
     };
     let (dense, sparse) = (
         best(question.dense.as_ref(), dense),

@@ -2,9 +2,10 @@
 
 use super::contract::{IndexHit, Leg};
 use super::lexical::{Measure, Postings, to_usize};
+use super::loose::LooseVectors;
 use super::matrix::Matrix;
-use super::point::{IndexFilter, IndexPoint, PointPayload};
-use crate::embedder::{is_of_length_1, normalised, of_length_1, scalar_product};
+use super::point::{IndexFilter, IndexPoint};
+use crate::embedder::{of_length_1, scalar_product};
 use crate::text::Language;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher as _;
@@ -65,77 +66,6 @@ impl Row {
     fn stand(&self) -> Option<Stand> {
         (self.source != NONE && self.ordinal != NONE)
             .then_some(((self.chat, self.source, self.label), self.ordinal))
-    }
-}
-
-/// Dense and sparse vectors without their points.
-#[derive(Debug)]
-pub(crate) struct LooseVectors {
-    dense: Matrix,
-    /// Which dense vector is whose.
-    ids: Vec<(u32, PointId)>,
-    sparse: Vec<(PointId, SparseVector)>,
-}
-
-impl LooseVectors {
-    /// None yet; dense ones will have `dimension` values.
-    pub(crate) fn new(dimension: usize) -> Self {
-        Self {
-            dense: Matrix::new(dimension),
-            ids: Vec::new(),
-            sparse: Vec::new(),
-        }
-    }
-
-    /// Takes vectors of a point in.
-    pub(crate) fn put(&mut self, id: PointId, dense: &[f32], sparse: Option<SparseVector>) {
-        let number = if is_of_length_1(dense) {
-            self.dense.put(dense)
-        } else {
-            self.dense.put(&normalised(dense))
-        };
-        self.ids.extend(number.map(|number| (number, id)));
-        self.sparse.extend(sparse.map(|sparse| (id, sparse)));
-    }
-}
-
-/// A point on its way into the table.
-struct Entry<'a> {
-    id: PointId,
-    user: &'a str,
-    chat: &'a str,
-    label: Label,
-    source: Option<&'a str>,
-    ordinal: Option<u32>,
-    memory_id: Option<&'a str>,
-    artifact_name: Option<&'a str>,
-    importance: Option<u8>,
-    time_ms: i64,
-    expires_ms: Option<i64>,
-    language: &'a str,
-    words: &'a [u32],
-    counts: &'a [f32],
-}
-
-impl<'a> Entry<'a> {
-    /// Without an id or words.
-    fn of(payload: &'a PointPayload) -> Self {
-        Self {
-            id: PointId::nil(),
-            user: payload.user.as_str(),
-            chat: &payload.chat,
-            label: payload.label,
-            source: payload.source.as_ref().map(|source| source.as_str()),
-            ordinal: payload.ordinal,
-            memory_id: payload.memory_id.as_ref().map(|name| name.as_str()),
-            artifact_name: payload.artifact_name.as_deref(),
-            importance: payload.importance,
-            time_ms: payload.time_ms,
-            expires_ms: payload.expires_ms,
-            language: &payload.language,
-            words: &[],
-            counts: &[],
-        }
     }
 }
 
@@ -256,16 +186,9 @@ impl Table {
 
     /// The point is as given from now on; its vectors are kept if they are searched here.
     pub(crate) fn upsert(&mut self, point: &IndexPoint, with_vectors: bool) {
-        let payload = &point.payload;
         let dense = point.dense.as_ref().filter(|_| with_vectors);
         let dense = dense.and_then(|dense| self.dense.put(dense)).unwrap_or(NONE);
-        let entry = Entry {
-            id: point.id,
-            words: &point.lexical.indices,
-            counts: &point.lexical.values,
-            ..Entry::of(payload)
-        };
-        let place = self.put(&entry, dense);
+        let place = self.put(&point.as_scanned(), dense);
         if let Some(sparse) = point.sparse.as_ref().filter(|_| with_vectors) {
             self.sparse.insert(place, Arc::clone(sparse));
         }
@@ -273,23 +196,7 @@ impl Table {
 
     /// The same for an item as it was scanned, without vectors.
     pub(crate) fn take_in(&mut self, item: &ScannedItem<'_>) {
-        let entry = Entry {
-            id: item.id,
-            user: item.user,
-            chat: item.chat,
-            label: item.label,
-            source: item.source,
-            ordinal: item.ordinal,
-            memory_id: item.memory_id,
-            artifact_name: item.artifact_name,
-            importance: item.importance,
-            time_ms: item.time_ms,
-            expires_ms: item.expires_ms,
-            language: item.language,
-            words: item.words,
-            counts: item.counts,
-        };
-        self.put(&entry, NONE);
+        self.put(item, NONE);
     }
 
     /// The vectors of all points, as they were scanned; those of others are let go.
@@ -311,34 +218,34 @@ impl Table {
     }
 
     /// Puts a point in, in place of the one of its id.
-    fn put(&mut self, entry: &Entry<'_>, dense: u32) -> u32 {
-        self.delete(entry.id);
+    fn put(&mut self, item: &ScannedItem<'_>, dense: u32) -> u32 {
+        self.delete(item.id);
         let place = u32::try_from(self.rows.len()).unwrap_or(NONE);
         let measure = Measure {
-            language: Language::of_code(entry.language),
-            length: entry.counts.iter().sum(),
+            language: Language::of_code(item.language),
+            length: item.counts.iter().sum(),
         };
         let hash_of = |name: &str| self.names.numbers.hasher().hash_one(name);
-        let name = entry.memory_id.map_or(0, hash_of);
+        let name = item.memory_id.map_or(0, hash_of);
         let names = &mut self.names;
         let mut number = |text: Option<&str>| text.map_or(NONE, |text| names.number(text));
         self.rows.push(Row {
-            id: entry.id,
-            time_ms: entry.time_ms,
-            expires_ms: entry.expires_ms.unwrap_or(i64::MAX),
-            user: number(Some(entry.user)),
-            chat: number(Some(entry.chat)),
-            source: number(entry.source),
-            ordinal: entry.ordinal.unwrap_or(NONE),
-            artifact_name: number(entry.artifact_name),
+            id: item.id,
+            time_ms: item.time_ms,
+            expires_ms: item.expires_ms.unwrap_or(i64::MAX),
+            user: number(Some(item.user)),
+            chat: number(Some(item.chat)),
+            source: number(item.source),
+            ordinal: item.ordinal.unwrap_or(NONE),
+            artifact_name: number(item.artifact_name),
             dense,
             measure,
-            label: label_bit(entry.label),
-            importance: entry.importance.unwrap_or(0),
+            label: label_bit(item.label),
+            importance: item.importance.unwrap_or(0),
             name,
         });
-        self.words.add(place, entry.words, entry.counts);
-        self.places.insert(entry.id, place);
+        self.words.add(place, item.words, item.counts);
+        self.places.insert(item.id, place);
         place
     }
 

@@ -44,7 +44,7 @@ impl SessionSearch {
 /// A hit with its neighbours, or several hits that stand together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Passage {
-    /// Where it is from.
+    /// Where it is from, and so its label.
     pub key: SourceKey,
     /// The text, verbatim, without what its chunks repeat.
     pub text: String,
@@ -52,8 +52,6 @@ pub struct Passage {
     pub lines: (u32, u32),
     /// First character and the one behind the last, in code points, from 0.
     pub characters: (u64, u64),
-    /// Its label.
-    pub label: Label,
     /// When its first chunk is from, in milliseconds since 1970 (UTC).
     pub time_ms: i64,
     /// The score of its best hit, from 0 to 1; only to be compared within one search.
@@ -109,7 +107,7 @@ impl Memory {
             .await?;
         let passages = self.passages(&ranked, &filter).await?;
         let label = self.looked_at(&filter);
-        let is_untrusted = |passage: &Passage| passage.label.integrity == Integrity::Untrusted;
+        let is_untrusted = |passage: &Passage| passage.key.label.integrity == Integrity::Untrusted;
         if label.integrity == Integrity::Trusted || passages.iter().any(is_untrusted) {
             return Ok(SessionSearchResult { passages, label });
         }
@@ -193,7 +191,6 @@ fn runs(chunks: Vec<ChunkRecord>, scores: &BTreeMap<PointId, f32>) -> Vec<Passag
             }
             _ => {
                 let passage = Passage {
-                    label: chunk.key.label,
                     key: chunk.key,
                     text: chunk.text,
                     lines: chunk.lines,

@@ -49,17 +49,12 @@ impl Memory {
         let scores = self
             .leg_scores(Collection::SessionRag, query, label, embedding, filter, depth)
             .await?;
-        let has_words = self.inner.settings.mode.has_words() || embedding.is_none();
-        let share = match embedding {
-            None => 0.0,
-            Some(_) if has_words => self.inner.embedder.dense_share(),
-            Some(_) => 1.0,
-        };
-        let fused = scores.fused(share);
+        let fused = scores.fused(self.dense_share(embedding));
         if fused.is_empty() {
             return Ok(Vec::new());
         }
-        let surroundings = self.surroundings(&fused, has_words.then_some(query), filter);
+        let query = self.asks_words(embedding).then_some(query);
+        let surroundings = self.surroundings(&fused, query, filter);
         let mut ranked: Vec<(PointId, f32)> = surroundings.added_to(&fused).into_iter().collect();
         ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         ranked.truncate(limit);

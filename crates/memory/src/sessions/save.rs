@@ -51,7 +51,7 @@ impl Memory {
     /// many chunks are embedded.
     ///
     /// # Errors
-    /// [`MemoryError::Empty`]; [`MemoryError::FailedChunks`] if chunks cannot be embedded after several attempts;
+    /// [`MemoryError::Empty`]; [`MemoryError::TooLong`] of a name; [`MemoryError::FailedChunks`] if chunks cannot be embedded after several attempts;
     /// [`MemoryError::Cancelled`]; those of the records. Nothing was changed then.
     pub async fn save_session_context(
         &self,
@@ -63,6 +63,7 @@ impl Memory {
         if source.as_str().trim().is_empty() {
             return Err(MemoryError::Empty { what: "source_id" });
         }
+        crate::check_source_id(source)?;
         let key = SourceKey {
             user: scope.user.clone(),
             chat: Arc::clone(&scope.chat),

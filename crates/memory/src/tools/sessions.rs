@@ -54,7 +54,6 @@ pub(super) fn save(memory: &Memory, owner: &Arc<dyn SessionOwner>) -> Arc<dyn To
             let scope = scope(&owner, &context).await?;
             let source = SourceId::from(arguments.source_id.trim());
             let work = EmbedWork::until(Arc::clone(&context.cancel));
-            crate::check_source_id(&source).map_err(failed)?;
             let text = Passages::Text(arguments.text);
             let saved = memory
                 .save_session_context(&scope, &source, text, work)
@@ -141,7 +140,7 @@ fn told_passage(passage: &Passage, scope: &Scope) -> Value {
         "source_id": passage.key.source,
         "lines": [passage.lines.0, passage.lines.1],
         "characters": [passage.characters.0, passage.characters.1],
-        "label": passage.label.to_string(),
+        "label": passage.key.label.to_string(),
         "text": passage.text,
         "time": time(passage.time_ms),
     });

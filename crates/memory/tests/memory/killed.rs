@@ -12,12 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tidegate_memory::{EmbedWork, Memory, MemoryListing, Passages};
-use tidegate_store::{
-    Change, ChunkQuery, ChunkRecord, Collection, Durability, Item, ItemVisitor, MemoryQuery, MemoryRecord,
-    MemoryVersion, ModelRecord, OutlineQuery, OutlinedChange, PointId, RecordWrite, Records, RecordsCommit,
-    RecordsStatistics, ResourceRecord, SourceQuery, SourceRecord, SqliteStore, StoreError, UnstagedQuery,
-    Vectors, VectorsVisitor,
-};
+use tidegate_store::{ChunkQuery, Durability, RecordWrite, Records, RecordsCommit, SqliteStore, StoreError};
 use tidegate_tools::BoxFuture;
 
 /// What the child does: `work <name> <before|after> <write>` or `on and on`.
@@ -40,6 +35,8 @@ fn die() {
 }
 
 impl Records for Deadly {
+    tidegate_testing::delegate_records!(inner: memories, history, chunks, memory_sources, resources, model, unstaged, mark, changes, keeps_words, outlines, scan_items, scan_vectors, vectors, statistics);
+
     fn write(&self, writes: Vec<RecordWrite>) -> BoxFuture<'_, Result<RecordsCommit, StoreError>> {
         Box::pin(async move {
             let is_last = self.left.fetch_sub(1, Ordering::SeqCst) == 1;
@@ -52,59 +49,6 @@ impl Records for Deadly {
             }
             done
         })
-    }
-    fn memories(&self, query: MemoryQuery) -> BoxFuture<'_, Result<Vec<MemoryRecord>, StoreError>> {
-        self.inner.memories(query)
-    }
-    fn history(&self, id: PointId) -> BoxFuture<'_, Result<Vec<MemoryVersion>, StoreError>> {
-        self.inner.history(id)
-    }
-    fn chunks(&self, query: ChunkQuery) -> BoxFuture<'_, Result<Vec<ChunkRecord>, StoreError>> {
-        self.inner.chunks(query)
-    }
-    fn memory_sources(&self, query: SourceQuery) -> BoxFuture<'_, Result<Vec<SourceRecord>, StoreError>> {
-        self.inner.memory_sources(query)
-    }
-    fn resources(&self, query: SourceQuery) -> BoxFuture<'_, Result<Vec<ResourceRecord>, StoreError>> {
-        self.inner.resources(query)
-    }
-    fn model(&self) -> BoxFuture<'_, Result<Option<ModelRecord>, StoreError>> {
-        self.inner.model()
-    }
-    fn unstaged(&self, query: UnstagedQuery) -> BoxFuture<'_, Result<Vec<Item>, StoreError>> {
-        self.inner.unstaged(query)
-    }
-    fn mark<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
-        self.inner.mark(name)
-    }
-    fn changes(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Change>, StoreError>> {
-        self.inner.changes(after, limit)
-    }
-    fn keeps_words(&self) -> bool {
-        self.inner.keeps_words()
-    }
-    fn outlines(&self, query: OutlineQuery) -> BoxFuture<'_, Result<Vec<OutlinedChange>, StoreError>> {
-        self.inner.outlines(query)
-    }
-    fn scan_items(&self, form: u32, visit: ItemVisitor) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
-        self.inner.scan_items(form, visit)
-    }
-    fn scan_vectors<'a>(
-        &'a self,
-        model: &'a str,
-        visit: VectorsVisitor,
-    ) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
-        self.inner.scan_vectors(model, visit)
-    }
-    fn vectors(
-        &self,
-        collection: Collection,
-        ids: Vec<PointId>,
-    ) -> BoxFuture<'_, Result<Vec<(PointId, Vectors)>, StoreError>> {
-        self.inner.vectors(collection, ids)
-    }
-    fn statistics(&self) -> BoxFuture<'_, Result<RecordsStatistics, StoreError>> {
-        self.inner.statistics()
     }
 }
 

@@ -8,10 +8,8 @@ use tidegate_memory::{
 };
 use tidegate_policy::{Classification, Label};
 use tidegate_store::{
-    BoxFuture, Change, ChunkQuery, ChunkRecord, Collection, Durability, Expected, Item, ItemVisitor,
-    MemoryQuery, MemoryRecord, MemoryVersion, ModelRecord, OutlineQuery, OutlinedChange, PointId,
-    RecordWrite, Records, RecordsCommit, RecordsStatistics, ResourceRecord, SourceQuery, SourceRecord,
-    SqliteStore, StoreError, UnstagedQuery, Vectors, VectorsVisitor,
+    BoxFuture, Durability, Expected, ItemVisitor, MemoryQuery, OutlineQuery, OutlinedChange, RecordWrite,
+    Records, SqliteStore, StoreError, VectorsVisitor,
 };
 use tokio::sync::Notify;
 
@@ -44,39 +42,8 @@ impl Scanned {
 }
 
 impl Records for Scanned {
-    fn write(&self, writes: Vec<RecordWrite>) -> BoxFuture<'_, Result<RecordsCommit, StoreError>> {
-        self.inner.write(writes)
-    }
-    fn memories(&self, query: MemoryQuery) -> BoxFuture<'_, Result<Vec<MemoryRecord>, StoreError>> {
-        self.inner.memories(query)
-    }
-    fn history(&self, id: PointId) -> BoxFuture<'_, Result<Vec<MemoryVersion>, StoreError>> {
-        self.inner.history(id)
-    }
-    fn chunks(&self, query: ChunkQuery) -> BoxFuture<'_, Result<Vec<ChunkRecord>, StoreError>> {
-        self.inner.chunks(query)
-    }
-    fn memory_sources(&self, query: SourceQuery) -> BoxFuture<'_, Result<Vec<SourceRecord>, StoreError>> {
-        self.inner.memory_sources(query)
-    }
-    fn resources(&self, query: SourceQuery) -> BoxFuture<'_, Result<Vec<ResourceRecord>, StoreError>> {
-        self.inner.resources(query)
-    }
-    fn model(&self) -> BoxFuture<'_, Result<Option<ModelRecord>, StoreError>> {
-        self.inner.model()
-    }
-    fn unstaged(&self, query: UnstagedQuery) -> BoxFuture<'_, Result<Vec<Item>, StoreError>> {
-        self.inner.unstaged(query)
-    }
-    fn mark<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
-        self.inner.mark(name)
-    }
-    fn changes(&self, after: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Change>, StoreError>> {
-        self.inner.changes(after, limit)
-    }
-    fn keeps_words(&self) -> bool {
-        self.inner.keeps_words()
-    }
+    tidegate_testing::delegate_records!(inner: write, memories, history, chunks, memory_sources, resources, model, unstaged, mark, changes, keeps_words, vectors, statistics);
+
     fn outlines(&self, query: OutlineQuery) -> BoxFuture<'_, Result<Vec<OutlinedChange>, StoreError>> {
         Box::pin(async move {
             let changes = self.inner.outlines(query).await?;
@@ -84,6 +51,7 @@ impl Records for Scanned {
             Ok(changes)
         })
     }
+
     fn scan_items(&self, form: u32, visit: ItemVisitor) -> BoxFuture<'_, Result<Option<u64>, StoreError>> {
         Box::pin(async move {
             let number = if self.scans {
@@ -99,6 +67,7 @@ impl Records for Scanned {
             Ok(number)
         })
     }
+
     fn scan_vectors<'a>(
         &'a self,
         model: &'a str,
@@ -108,16 +77,6 @@ impl Records for Scanned {
             self.items_are_scanned.notified().await;
             self.inner.scan_vectors(model, visit).await
         })
-    }
-    fn vectors(
-        &self,
-        collection: Collection,
-        ids: Vec<PointId>,
-    ) -> BoxFuture<'_, Result<Vec<(PointId, Vectors)>, StoreError>> {
-        self.inner.vectors(collection, ids)
-    }
-    fn statistics(&self) -> BoxFuture<'_, Result<RecordsStatistics, StoreError>> {
-        self.inner.statistics()
     }
 }
 

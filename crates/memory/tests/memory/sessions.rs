@@ -213,7 +213,7 @@ async fn what_stands_around_a_chunk_tells_whether_it_is_what_was_asked_for() {
     let talks = [
         (
             "two chunks behind what is asked",
-            [
+            &[
                 "Which ferry goes to the island?",
                 "Let me see.",
                 "It leaves at seven.",
@@ -222,8 +222,8 @@ async fn what_stands_around_a_chunk_tells_whether_it_is_what_was_asked_for() {
                 "Let me see.",
                 "So it is.",
                 "Dry leaves were on the deck, and everybody went below, since the wind had turned and the rain had come.",
-            ],
-            [
+            ][..],
+            &[
                 "Which ferry goes to the island?",
                 "Let me see.",
                 "The soup is hot.",
@@ -232,12 +232,12 @@ async fn what_stands_around_a_chunk_tells_whether_it_is_what_was_asked_for() {
                 "Let me see.",
                 "So it is.",
                 "Dry leaves were on the deck, and everybody went below, since the wind had turned and the rain had come.",
-            ],
+            ][..],
             "which ferry to the island leaves",
         ),
         (
-            "in a source with the other words far away",
-            [
+            "in a source with another good chunk far away",
+            &[
                 "The harbour was painted.",
                 "Let me see.",
                 "Well, yes.",
@@ -246,8 +246,8 @@ async fn what_stands_around_a_chunk_tells_whether_it_is_what_was_asked_for() {
                 "Let me see.",
                 "So it is.",
                 "Dry leaves were on the deck, and everybody went below, since the wind had turned and the rain had come.",
-            ],
-            [
+            ][..],
+            &[
                 "The kitchen was painted.",
                 "Let me see.",
                 "Well, yes.",
@@ -256,7 +256,41 @@ async fn what_stands_around_a_chunk_tells_whether_it_is_what_was_asked_for() {
                 "Let me see.",
                 "So it is.",
                 "Dry leaves were on the deck, and everybody went below, since the wind had turned and the rain had come.",
-            ],
+            ][..],
+            "what leaves the harbour",
+        ),
+        (
+            "in a source whose words fit as a whole, though none of its best chunks has the other one",
+            &[
+                "It leaves at seven.",
+                "Well, yes.",
+                "Let me see.",
+                "So it is.",
+                "It leaves at eight.",
+                "Well, yes.",
+                "Let me see.",
+                "So it is.",
+                "It leaves at nine.",
+                "Well, yes.",
+                "Let me see.",
+                "So it is.",
+                "Along the quay there were boxes and barrels, nets and ropes, boards and old sails, a cart without wheels, three dogs, many gulls, and behind all of it, as far as one could see, nothing but the harbour.",
+            ][..],
+            &[
+                "It leaves at seven.",
+                "Well, yes.",
+                "Let me see.",
+                "So it is.",
+                "It leaves at eight.",
+                "Well, yes.",
+                "Let me see.",
+                "So it is.",
+                "It leaves at nine.",
+                "Well, yes.",
+                "Let me see.",
+                "So it is.",
+                "Along the quay there were boxes and barrels, nets and ropes, boards and old sails, a cart without wheels, three dogs, many gulls, and behind all of it, as far as one could see, nothing but the kitchen.",
+            ][..],
             "what leaves the harbour",
         ),
     ];
@@ -269,7 +303,7 @@ async fn what_stands_around_a_chunk_tells_whether_it_is_what_was_asked_for() {
                     context: String::new(),
                     time_ms: Some(0),
                 };
-                let pieces = Passages::Pieces(talk.map(piece).to_vec());
+                let pieces = Passages::Pieces(talk.iter().copied().map(piece).collect());
                 memory
                     .save_session_context(&ada(), &name.into(), pieces, EmbedWork::default())
                     .await
@@ -308,6 +342,22 @@ async fn a_blank_text_or_name_is_refused() {
         .await
         .unwrap_err();
     assert!(matches!(error, MemoryError::Empty { what: "query" }));
+    for (length, fits) in [(200, true), (201, false)] {
+        let given = Passages::Text("text".to_owned());
+        let name = "é".repeat(length).as_str().into();
+        let saved = memory
+            .save_session_context(&ada(), &name, given, EmbedWork::default())
+            .await;
+        let is_refused = matches!(
+            saved,
+            Err(MemoryError::TooLong {
+                what: "source_id",
+                most: 200,
+                ..
+            })
+        );
+        assert_eq!((saved.is_ok(), is_refused), (fits, !fits), "{length}: {saved:?}");
+    }
 }
 
 #[tokio::test]
@@ -366,7 +416,7 @@ async fn sources_of_one_name_at_several_labels_replace_and_tell_of_each_other_on
     let mut texts: Vec<(Label, &str)> = found
         .passages
         .iter()
-        .map(|passage| (passage.label, passage.text.as_str()))
+        .map(|passage| (passage.key.label, passage.text.as_str()))
         .collect();
     texts.sort_by_key(|(label, _)| (label.classification, label.integrity));
     let expected: Vec<(Label, String)> = all

@@ -27,11 +27,7 @@ impl<E: Into<Failure>> From<E> for Stop {
 pub(crate) fn apply(connection: &Connection, writes: &[RecordWrite]) -> Result<RecordsCommit, Failure> {
     let mut counts = Vec::with_capacity(writes.len());
     for write in writes {
-        let done = match write {
-            RecordWrite::Erase => erase(connection, &counts),
-            write => one(connection, write),
-        };
-        match done {
+        match one(connection, write, &counts) {
             Ok(count) => counts.push(count),
             Err(Stop::Conflict(id)) => return Ok(RecordsCommit::Conflict { id }),
             Err(Stop::Failure(failure)) => return Err(failure),
@@ -41,7 +37,8 @@ pub(crate) fn apply(connection: &Connection, writes: &[RecordWrite]) -> Result<R
     Ok(RecordsCommit::Done { sequence, counts })
 }
 
-fn one(connection: &Connection, write: &RecordWrite) -> Result<usize, Stop> {
+/// `before` is how much each write before this one has changed.
+fn one(connection: &Connection, write: &RecordWrite, before: &[usize]) -> Result<usize, Stop> {
     match write {
         RecordWrite::PutMemory { record, expected } => put_memory(connection, record, *expected),
         RecordWrite::PatchMemory { id, expected, patch } => patch_memory(connection, *id, *expected, *patch),
@@ -100,7 +97,12 @@ fn one(connection: &Connection, write: &RecordWrite) -> Result<usize, Stop> {
             )?;
             Ok(memories.saturating_add(chunks))
         }
-        RecordWrite::Erase => Ok(0),
+        RecordWrite::Erase => {
+            if before.iter().any(|count| *count > 0) {
+                super::erase::mark(connection)?;
+            }
+            Ok(0)
+        }
         RecordWrite::SetMark { name, value } => {
             let value = i64::try_from(*value).unwrap_or(i64::MAX);
             connection.execute(
@@ -110,14 +112,6 @@ fn one(connection: &Connection, write: &RecordWrite) -> Result<usize, Stop> {
             Ok(1)
         }
     }
-}
-
-/// Marks the file as one in which bytes are left of what was deleted, if anything was.
-fn erase(connection: &Connection, counts: &[usize]) -> Result<usize, Stop> {
-    if counts.iter().any(|count| *count > 0) {
-        super::erase::mark(connection)?;
-    }
-    Ok(0)
 }
 
 /// Numbers a change.

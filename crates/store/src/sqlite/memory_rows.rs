@@ -78,12 +78,25 @@ pub(crate) struct BadBytes {
     pub(crate) what: &'static str,
 }
 
+/// A number that is none of a collection.
+#[derive(Debug, thiserror::Error)]
+#[error("column `collection` holds {0}, which is no collection")]
+struct BadCollection(i64);
+
 /// The number of a collection in the file.
 pub(crate) fn number(collection: Collection) -> i64 {
     match collection {
         Collection::MetaArtifacts => 0,
         Collection::SessionRag => 1,
     }
+}
+
+/// The collection in a column.
+pub(crate) fn collection(rows: &Rows<'_>, row: &Row<'_>, index: usize) -> Result<Collection, Failure> {
+    let found: i64 = rows.column(row, index)?;
+    let known = [Collection::MetaArtifacts, Collection::SessionRag];
+    let known = known.into_iter().find(|collection| number(*collection) == found);
+    known.ok_or_else(|| rows.damaged(BadCollection(found)))
 }
 
 /// The id in a column.
@@ -251,9 +264,8 @@ pub(crate) fn sparse_bytes(sparse: &SparseVector) -> Vec<u8> {
 }
 
 fn dense_of(bytes: &[u8]) -> Option<Arc<[f32]>> {
-    let (values, rest) = bytes.as_chunks::<4>();
-    rest.is_empty()
-        .then(|| values.iter().map(|value| f32::from_le_bytes(*value)).collect())
+    let mut values = Vec::new();
+    read_dense(bytes, &mut values).then(|| values.into())
 }
 
 /// Puts the values of a dense vector into `values`, in place of what it held. Whether they are a vector.
@@ -278,16 +290,6 @@ pub(crate) fn read_sparse(bytes: &[u8], indices: &mut Vec<u32>, values: &mut Vec
 }
 
 pub(crate) fn sparse_of(bytes: &[u8]) -> Option<SparseVector> {
-    let (words, rest) = bytes.as_chunks::<4>();
-    let (pairs, odd) = words.as_chunks::<2>();
-    (rest.is_empty() && odd.is_empty()).then(|| SparseVector {
-        indices: pairs
-            .iter()
-            .map(|[index, _]| u32::from_le_bytes(*index))
-            .collect(),
-        values: pairs
-            .iter()
-            .map(|[_, value]| f32::from_le_bytes(*value))
-            .collect(),
-    })
+    let (mut indices, mut values) = (Vec::new(), Vec::new());
+    read_sparse(bytes, &mut indices, &mut values).then_some(SparseVector { indices, values })
 }

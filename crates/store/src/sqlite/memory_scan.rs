@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use super::memory_queries::last_sequence;
-use super::memory_rows::{BadBytes, id, read_dense, read_sparse, sparse_of};
+use super::memory_rows::{BadBytes, collection, id, read_dense, read_sparse, sparse_of};
 use super::rows::{Rows, label};
 use crate::{Collection, ItemVisitor, MemoryState, ScannedItem, ScannedVectors, VectorsVisitor};
 use rusqlite::{Connection, Row};
@@ -143,12 +143,8 @@ pub(crate) fn vectors(
             None => None,
             Some(bytes) => Some(sparse_of(bytes).ok_or_else(|| damaged("sparse", bytes.len()))?),
         };
-        let collection = match rows.column::<i64>(row, 1)? {
-            0 => Collection::MetaArtifacts,
-            _ => Collection::SessionRag,
-        };
         visit(ScannedVectors {
-            collection,
+            collection: collection(&rows, row, 1)?,
             id: id(&rows, row, 0)?,
             dense: &values,
             sparse,

@@ -30,7 +30,7 @@ impl<'a> ShownPassage<'a> {
             name,
             text: &passage.text,
             lines: passage.lines,
-            label: passage.label,
+            label: passage.key.label,
             time: super::super::time(passage.time_ms),
             score: passage.score,
         }
