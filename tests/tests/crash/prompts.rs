@@ -193,6 +193,8 @@ async fn old_or_new(place: &Place, kill: Kill) -> usize {
         usize::from(!segments.is_empty()),
         "{kill:?}"
     );
+    // Dropped it would be closed a moment later, and take files away that have been put back by then.
+    store.close().await;
     segments.len()
 }
 
@@ -242,6 +244,7 @@ async fn is_given(place: &Place, task: &str) -> bool {
     let name = SESSION.parse().unwrap();
     let id = store.session_named(&name).await.unwrap().unwrap().session.id;
     let entries = store.entries(id).await.unwrap();
+    store.close().await;
     entries
         .iter()
         .any(|entry| matches!(&entry.body, Body::User(message) if joined_text(&message.content) == task))
